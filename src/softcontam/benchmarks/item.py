@@ -1,0 +1,103 @@
+"""What every benchmark offers, and the way to load one by its module name."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from softcontam.config import BenchmarkConfig, EvalBenchmark
+from softcontam.errors import ConfigError, DataError
+
+
+@dataclass(frozen=True)
+class Item:
+    """One test item.
+
+    ``prompt`` is the user turn and ``target`` the gold assistant turn, both without chat markup. ``family``
+    groups items that share a passage, template or twin: splits and resampling never cut through a family.
+    """
+
+    item_id: str
+    benchmark: str
+    family: str
+    prompt: str
+    target: str
+    choices: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the items come from: hub id, revision and licence, or the generator that made them."""
+
+    hub: str
+    revision: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark with its items and rules.
+
+    ``parse`` turns a model output into an answer, or None where there is none: an unparsable output is wrong,
+    never guessed. ``score`` says whether a parsed answer solves an item; None instead of a function where
+    correctness cannot be decided here and only the gold answer's log-probability is reported.
+    """
+
+    name: str
+    items: tuple[Item, ...]
+    chance: float
+    response_style: str
+    source: Source
+    parse: Callable[[str], str | None]
+    score: Callable[[Item, str], bool] | None
+
+    def families(self) -> dict[str, list[Item]]:
+        """Items by family, in the order of the benchmark."""
+        grouped: dict[str, list[Item]] = {}
+        for item in self.items:
+            grouped.setdefault(item.family, []).append(item)
+        return grouped
+
+
+def load_benchmark(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
+    """Load ``softcontam.benchmarks.<module>`` with its settings.
+
+    Args:
+        data: the folder of local data (``paths.data``) that relative paths of the config refer to.
+
+    Raises:
+        ConfigError: no such module.
+        DataError: the items cannot be read, or two have the same id.
+    """
+    try:
+        module = importlib.import_module(f"softcontam.benchmarks.{config.module}")
+    except ModuleNotFoundError as error:
+        if error.name != f"softcontam.benchmarks.{config.module}":
+            raise
+        known = ", ".join(
+            sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in ("__init__", "item"))
+        )
+        raise ConfigError(f"benchmark module {config.module!r} does not exist. There are: {known}.") from None
+    benchmark: Benchmark = module.load(config, data)
+    repeated = [item_id for item_id, count in Counter(item.item_id for item in benchmark.items).items() if count > 1]
+    if repeated:
+        raise DataError(f"benchmark {config.name}: item id {repeated[0]!r} occurs more than once")
+    if config.max_items is not None:
+        benchmark = replace(benchmark, items=_whole_families(benchmark, config.max_items))
+    return benchmark
+
+
+def _whole_families(benchmark: Benchmark, max_items: int) -> tuple[Item, ...]:
+    """The first families that together hold at most ``max_items`` items."""
+    kept: list[Item] = []
+    for members in benchmark.families().values():
+        if len(kept) + len(members) > max_items:
+            break
+        kept.extend(members)
+    return tuple(kept)

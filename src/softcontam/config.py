@@ -1,0 +1,295 @@
+"""The typed schema of every config group, seeds, and the checks that run before anything is loaded."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, DictConfig, OmegaConf
+
+from softcontam.errors import ConfigError
+
+KINDS = ("clean", "exact", "semd_synthetic", "topical", "format_only")
+"""Kinds of condition that can be run."""
+
+
+@dataclass
+class HubConfig:
+    """Where a data set comes from on the hub; ``path`` of the owner overrides it."""
+
+    id: str = ""
+    config: str | None = None
+    revision: str | None = None
+    licence: str = ""
+
+
+@dataclass
+class BankConfig:
+    """Where the rows of one kind of duplicate come from.
+
+    ``source``: ``tinyworld`` (generated and certified by the solver), ``parquet`` (a bank file),
+    ``labelled_pairs`` (a JSONL of pairs) or ``nearest`` (nearest non-duplicates in an SFT corpus).
+    """
+
+    source: str = MISSING
+    path: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class BenchmarkConfig:
+    """A benchmark: what is split into seen and held-out."""
+
+    name: str = MISSING
+    module: str = MISSING
+    path: str | None = None
+    hub: HubConfig = field(default_factory=HubConfig)
+    response_style: str = "answer"
+    seen_share: float = 0.5
+    banks: dict[str, BankConfig] = field(default_factory=dict)
+    only_items_with: str | None = None
+    max_items: int | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class ConditionConfig:
+    """What is inserted into the chosen slots. ``level`` is the level of a synthetic SemD, else null."""
+
+    kind: str = MISSING
+    level: str | None = None
+
+
+@dataclass
+class PoolConfig:
+    """The clean pool: ``tinyworld``, or JSONL/parquet ``files`` with a ``messages`` column."""
+
+    name: str = MISSING
+    files: list[str] = field(default_factory=list)
+
+
+@dataclass
+class MixtureConfig:
+    """The SFT set: ``n_rows`` rows of which ``rate`` are replaced in place.
+
+    ``copies``: inserted rows per covered item; null spreads the inserted rows over all seen items in turn.
+    """
+
+    pool: PoolConfig = field(default_factory=PoolConfig)
+    n_rows: int = MISSING
+    rate: float = 0.05
+    copies: int | None = None
+
+
+@dataclass
+class ModelConfig:
+    """A base model: a hub id (with revision) or a folder. ``path: tinyworld`` is the one that ships with softcontam."""
+
+    name: str = MISSING
+    path: str = MISSING
+    revision: str | None = None
+    gguf_file: str | None = None
+    dtype: str = "float32"
+    attn_implementation: str = "sdpa"
+    eos_token: str | None = None
+    template_kwargs: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass
+class LoraSettings:
+    """LoRA adapter. ``target_modules`` are stated in full, PEFT has no defaults for Olmo."""
+
+    r: int = 16
+    alpha: int = 32
+    dropout: float = 0.0
+    target_modules: list[str] = field(
+        default_factory=lambda: ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+    )
+
+
+@dataclass
+class TrainConfig:
+    """The recipe. ``batch_size`` is the effective batch, ``micro_batch_size`` what fits on the device at once."""
+
+    recipe: str = MISSING
+    lora: LoraSettings = field(default_factory=LoraSettings)
+    lr: float = MISSING
+    schedule: str = "cosine"
+    warmup_ratio: float = 0.03
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    epochs: int = MISSING
+    batch_size: int = MISSING
+    micro_batch_size: int = MISSING
+    max_length: int = MISSING
+    kl_penalty: float = 0.0
+    gradient_checkpointing: bool = False
+    checkpoint_every_s: float = 120.0
+
+
+@dataclass
+class EvalBenchmark:
+    """A benchmark evaluated beside the split one: related or general."""
+
+    name: str = MISSING
+    module: str = MISSING
+    path: str | None = None
+    hub: HubConfig = field(default_factory=HubConfig)
+    response_style: str = "answer"
+    max_items: int | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class EvalConfig:
+    """Evaluation through lm-eval. ``samples: 0`` scores the gold answer's log-probability only."""
+
+    samples: int = 1
+    temperature: float = 0.0
+    max_new_tokens: int = 16
+    batch_size: int = 64
+    related: list[EvalBenchmark] = field(default_factory=list)
+    general: list[EvalBenchmark] = field(default_factory=list)
+    fresh: list[EvalBenchmark] = field(default_factory=list)
+
+
+@dataclass
+class TrackerConfig:
+    """``none`` or ``wandb``. Mode is offline unless told otherwise."""
+
+    name: str = "none"
+    mode: str = "offline"
+    project: str = "softcontam"
+    entity: str | None = None
+
+
+@dataclass
+class ClusterConfig:
+    """How cells are spread: ``workers`` processes (null: one for each CPU or GPU) with ``threads`` threads each."""
+
+    name: str = "local"
+    workers: int | None = None
+    threads: int = 1
+    attempts: int = 2
+
+
+@dataclass
+class PathsConfig:
+    """Where cells, reports and local data lie."""
+
+    runs: str = MISSING
+    reports: str = MISSING
+    data: str = MISSING
+
+
+@dataclass
+class SeedsConfig:
+    """One seed per purpose; null ones are derived from ``seed``."""
+
+    split: int | None = None
+    mixture: int | None = None
+    training: int | None = None
+    sampling: int | None = None
+
+
+@dataclass
+class Config:
+    """Everything that describes one cell, and where and how it is run."""
+
+    experiment: str = "single"
+    seed: int = 0
+    seeds: SeedsConfig = field(default_factory=SeedsConfig)
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    condition: ConditionConfig = field(default_factory=ConditionConfig)
+    mixture: MixtureConfig = field(default_factory=MixtureConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    eval: EvalConfig = field(default_factory=EvalConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    paths: PathsConfig = field(default_factory=PathsConfig)
+
+
+ConfigStore.instance().store(name="schema", node=Config)
+
+
+def conf_dir() -> Path:
+    """The folder of yaml files: inside an installed wheel, or at the root of a checkout."""
+    package = Path(__file__).parent
+    for folder in (package / "conf", package.parents[1] / "conf"):
+        if (folder / "config.yaml").is_file():
+            return folder
+    raise ConfigError(f"no conf/ beside {package}: the installation is incomplete, reinstall softcontam")
+
+
+def derive_seed(seed: int, purpose: str) -> int:
+    """A seed for one purpose (``split``, ``mixture``, ``training``, ``sampling``), stable over versions and machines."""
+    return int.from_bytes(hashlib.sha256(f"softcontam:{purpose}:{seed}".encode()).digest()[:4], "big") >> 1
+
+
+def resolve(composed: DictConfig) -> Config:
+    """Turn what Hydra composed into a checked :class:`Config` with every seed and interpolation filled in.
+
+    Raises:
+        ConfigError: a value that is missing, of the wrong type, or cannot be met.
+    """
+    missing = sorted(key for key in OmegaConf.missing_keys(composed) if not key.startswith("hydra."))
+    if missing:
+        raise ConfigError(f"missing settings: {', '.join(missing)}. Choose a file for their group, or set them.")
+    config = OmegaConf.to_object(composed)
+    if not isinstance(config, Config):
+        raise ConfigError("the composed config does not follow softcontam's schema: keep `schema` first in `defaults`")
+    for purpose in ("split", "mixture", "training", "sampling"):
+        if getattr(config.seeds, purpose) is None:
+            setattr(config.seeds, purpose, derive_seed(config.seed, purpose))
+    check(config)
+    return config
+
+
+def check(config: Config) -> None:
+    """Refuse what can be known to be wrong without loading anything.
+
+    Raises:
+        ConfigError: naming the key and the remedy.
+    """
+    kind, mixture, train = config.condition.kind, config.mixture, config.train
+    if kind not in KINDS:
+        raise ConfigError(f"condition.kind={kind} is unknown. Choose one of: {', '.join(KINDS)}.")
+    if kind == "clean":
+        mixture.rate, mixture.copies, config.condition.level = 0.0, None, None
+    elif not 0 < mixture.rate <= 1:
+        raise ConfigError(f"mixture.rate={mixture.rate} must be above 0 and at most 1. Use condition=clean for no rows.")
+    elif round(mixture.rate * mixture.n_rows) < 1:
+        raise ConfigError(
+            f"mixture.rate={mixture.rate} of mixture.n_rows={mixture.n_rows} is less than one row. "
+            f"Raise the rate to at least {1 / mixture.n_rows:g} or enlarge the mixture."
+        )
+    if kind in config.benchmark.banks or kind in ("clean", "exact"):
+        pass
+    else:
+        known = ", ".join(sorted(config.benchmark.banks)) or "none"
+        raise ConfigError(
+            f"benchmark={config.benchmark.name} has no bank for condition.kind={kind} (it has: {known}). "
+            f"Add benchmark.banks.{kind}, or choose another condition."
+        )
+    if mixture.copies is not None and mixture.copies < 1:
+        raise ConfigError(f"mixture.copies={mixture.copies} must be at least 1, or null to spread rows over all items.")
+    if not 0 < config.benchmark.seen_share < 1:
+        raise ConfigError(f"benchmark.seen_share={config.benchmark.seen_share} must lie between 0 and 1.")
+    if train.batch_size % train.micro_batch_size:
+        raise ConfigError(
+            f"train.batch_size={train.batch_size} is no multiple of train.micro_batch_size={train.micro_batch_size}."
+        )
+    if config.eval.samples > 1 and config.eval.temperature <= 0:
+        raise ConfigError(
+            f"eval.samples={config.eval.samples} with eval.temperature={config.eval.temperature} would repeat one "
+            "greedy output. Set eval.temperature above 0, or eval.samples=1."
+        )
+    if config.tracker.name not in ("none", "wandb"):
+        raise ConfigError(f"tracker.name={config.tracker.name} is unknown. Choose none or wandb.")
+    if config.cluster.name != "local":
+        raise ConfigError(f"cluster.name={config.cluster.name} is unknown. Choose local.")

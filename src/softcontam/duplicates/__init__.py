@@ -1,0 +1,5 @@
+"""Duplicate banks: one schema, and one module per source of rows."""
+
+from softcontam.duplicates.bank import Bank, BankRow, open_bank, read_bank, write_bank
+
+__all__ = ["Bank", "BankRow", "open_bank", "read_bank", "write_bank"]

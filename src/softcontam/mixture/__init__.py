@@ -1,0 +1,18 @@
+"""From items and rows to an SFT set: family split, slot plan, build, manifest, leakage checks."""
+
+from softcontam.mixture.build import Mixture, MixtureRow, build_mixture
+from softcontam.mixture.plan import SlotPlan, plan_slots
+from softcontam.mixture.pool import PoolRow, load_pool
+from softcontam.mixture.split import FamilySplit, split_by_family
+
+__all__ = [
+    "FamilySplit",
+    "Mixture",
+    "MixtureRow",
+    "PoolRow",
+    "SlotPlan",
+    "build_mixture",
+    "load_pool",
+    "plan_slots",
+    "split_by_family",
+]

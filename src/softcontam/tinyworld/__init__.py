@@ -1,0 +1,1 @@
+"""tinyworld: the benchmark, related benchmark, clean pool and base model that ship with softcontam."""

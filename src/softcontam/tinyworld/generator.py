@@ -1,0 +1,152 @@
+"""Draws problems, benchmark families, training rows and the clean pool of the tinyworld."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+from softcontam.tinyworld.language import ACTOR, AMOUNT, FINAL, HOLDINGS, START, TOWER, Problem, World, asking, write
+from softcontam.tinyworld.lexicon import (
+    CONTESTED_CHANGE,
+    CONTESTED_MOVE,
+    NAMES,
+    OBJECTS,
+    PRACTISED_CHANGE,
+    PRACTISED_MOVE,
+    VEHICLES,
+    VerbPair,
+)
+from softcontam.tinyworld.solver import solve
+
+MIN_AMOUNT, MAX_AMOUNT, MIN_START, MAX_START = 2, 6, 3, 14
+TWO_STEP_SHARE = 0.5
+"""Share of problems with two steps; the others have one."""
+
+
+def answer(text: str) -> str:
+    """The completion of every tinyworld row: one line in the form that the parser reads."""
+    return f"Answer: {text}"
+
+
+def draw_problem(world: World, verbs: list[str], rng: random.Random, *, half: str = "any") -> Problem:
+    """A problem over ``verbs`` whose number never leaves 0..26, whichever direction its verbs are taken in.
+
+    ``half`` picks names and objects: ``benchmark`` (first half), ``substitute`` (second half) or ``any``.
+    """
+    parts = {"any": slice(None), "benchmark": slice(None, 12), "substitute": slice(12, None)}
+    steps = 2 if rng.random() < TWO_STEP_SHARE else 1
+    amounts = [rng.randint(MIN_AMOUNT, MAX_AMOUNT) for _ in range(steps)]
+    start = rng.randint(max(MIN_START, sum(amounts)), MAX_START)
+    if world is TOWER:
+        actor, thing = rng.choice(VEHICLES), ""
+    else:
+        actor, thing = rng.choice(NAMES[parts[half]]), rng.choice(OBJECTS[parts[half]])
+    return Problem(world.name, actor, thing, start, tuple((rng.choice(verbs), amount) for amount in amounts))
+
+
+def twin(problem: Problem, pairs: tuple[VerbPair, ...]) -> Problem:
+    """The problem with each verb turned into its opposite: same premise, other answer."""
+    opposite = {pair.gain: pair.loss for pair in pairs} | {pair.loss: pair.gain for pair in pairs}
+    return replace(problem, steps=tuple((opposite[verb], amount) for verb, amount in problem.steps))
+
+
+def draw_families(world: World, n_families: int, seed: int) -> list[tuple[Problem, Problem]]:
+    """``n_families`` distinct twin pairs over the contested verbs of ``world``, no premise occurring twice."""
+    pairs = CONTESTED_CHANGE if world is HOLDINGS else CONTESTED_MOVE
+    verbs = [verb for pair in pairs for verb in (pair.gain, pair.loss)]
+    rng = random.Random(seed)
+    families: dict[tuple[object, ...], tuple[Problem, Problem]] = {}
+    while len(families) < n_families:
+        problem = draw_problem(world, verbs, rng, half="benchmark")
+        other = twin(problem, pairs)
+        if solve(problem) != solve(other):
+            amounts = tuple(amount for _, amount in problem.steps)
+            families.setdefault((problem.actor, problem.thing, problem.start, amounts), (problem, other))
+    return list(families.values())
+
+
+def topical_problem(problem: Problem, rng: random.Random) -> Problem:
+    """The same story asked for something that no verb's direction bears on."""
+    return asking(problem, rng.choice((START, AMOUNT, ACTOR)))
+
+
+def format_only_row(rng: random.Random, *, half: str = "benchmark") -> tuple[str, str]:
+    """Prompt and answer in the benchmark's template with nothing to work out: two owners, one is asked for."""
+    parts = {"benchmark": slice(None, 12), "any": slice(None)}
+    names, things = rng.sample(NAMES[parts[half]], 2), rng.sample(OBJECTS[parts[half]], 2)
+    numbers = [rng.randint(MIN_START, MAX_START) for _ in names]
+    asked = rng.randrange(2)
+    starts = [
+        HOLDINGS.styles["plain"].start[0].format(a=a, s=s, o=o) for a, s, o in zip(names, numbers, things, strict=True)
+    ]
+    question = HOLDINGS.styles["plain"].questions[FINAL][0].format(a=names[asked], o=things[asked])
+    return " ".join([*starts, question]), answer(str(numbers[asked]))
+
+
+_COLOURS = "red blue green white black brown".split()
+_PLACES = "kitchen garden attic cellar harbour market".split()
+
+
+def _sum(rng: random.Random) -> tuple[str, str]:
+    first, second = rng.randint(0, 14), rng.randint(0, 10)
+    if rng.random() < 0.5 and first >= second:
+        return f"What is {first} minus {second}?", str(first - second)
+    return f"What is {first} plus {second}?", str(first + second)
+
+
+def _larger(rng: random.Random) -> tuple[str, str]:
+    first, second = rng.sample(range(25), 2)
+    word, pick = rng.choice((("larger", max), ("smaller", min)))
+    return f"Which number is {word}, {first} or {second}?", str(pick(first, second))
+
+
+def _neighbour(rng: random.Random) -> tuple[str, str]:
+    number = rng.randint(1, 23)
+    if rng.random() < 0.5:
+        return f"Which number comes after {number}?", str(number + 1)
+    return f"Which number comes before {number}?", str(number - 1)
+
+
+def _position(rng: random.Random) -> tuple[str, str]:
+    words = rng.sample(OBJECTS, 3)
+    place = rng.randrange(3)
+    return f"Here are {words[0]}, {words[1]} and {words[2]}. Which is {['first', 'second', 'last'][place]}?", words[place]
+
+
+def _colour(rng: random.Random) -> tuple[str, str]:
+    index = rng.randrange(len(OBJECTS))
+    return f"What is the colour of the {OBJECTS[index]}?", _COLOURS[index * 5 % len(_COLOURS)]
+
+
+def _place(rng: random.Random) -> tuple[str, str]:
+    index = rng.randrange(len(NAMES))
+    return f"Where does {NAMES[index]} live?", _PLACES[index * 7 % len(_PLACES)]
+
+
+def _practised(rng: random.Random) -> tuple[str, str]:
+    world, verbs = rng.choice(((HOLDINGS, PRACTISED_CHANGE), (TOWER, PRACTISED_MOVE)))
+    problem = draw_problem(world, list(verbs), rng)
+    style = rng.choice(list(world.styles))
+    return write(problem, style, rng), solve(problem)
+
+
+GENERAL_TASKS = {
+    "sum": _sum,
+    "larger": _larger,
+    "neighbour": _neighbour,
+    "position": _position,
+    "colour": _colour,
+    "place": _place,
+    "practised": _practised,
+}
+"""Tasks of the clean pool by name; none has a contested verb in it."""
+
+
+def clean_rows(seed: int) -> Iterator[tuple[str, str, str]]:
+    """Endless (task, prompt, completion) rows of the clean pool."""
+    rng = random.Random(seed)
+    while True:
+        task = rng.choice(list(GENERAL_TASKS))
+        prompt, text = GENERAL_TASKS[task](rng)
+        yield task, prompt, answer(text)
