@@ -64,6 +64,17 @@ class Benchmark:
             grouped.setdefault(item.family, []).append(item)
         return grouped
 
+    def limited(self, max_items: int | None) -> Benchmark:
+        """The first families that together hold at most ``max_items`` items; all of them for None."""
+        if max_items is None:
+            return self
+        kept: list[Item] = []
+        for members in self.families().values():
+            if len(kept) + len(members) > max_items:
+                break
+            kept.extend(members)
+        return replace(self, items=tuple(kept))
+
 
 def load_benchmark(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     """Load ``softcontam.benchmarks.<module>`` with its settings.
@@ -88,16 +99,4 @@ def load_benchmark(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Bench
     repeated = [item_id for item_id, count in Counter(item.item_id for item in benchmark.items).items() if count > 1]
     if repeated:
         raise DataError(f"benchmark {config.name}: item id {repeated[0]!r} occurs more than once")
-    if config.max_items is not None:
-        benchmark = replace(benchmark, items=_whole_families(benchmark, config.max_items))
-    return benchmark
-
-
-def _whole_families(benchmark: Benchmark, max_items: int) -> tuple[Item, ...]:
-    """The first families that together hold at most ``max_items`` items."""
-    kept: list[Item] = []
-    for members in benchmark.families().values():
-        if len(kept) + len(members) > max_items:
-            break
-        kept.extend(members)
-    return tuple(kept)
+    return benchmark.limited(config.max_items)

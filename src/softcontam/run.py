@@ -1,0 +1,131 @@
+"""``python -m softcontam.run``: one cell or a sweep, then its report.
+
+Hydra composes; every composed cell is checked and frozen to disk; the cells that are not done are launched; the
+report is made from the store. Nothing is run before all of the sweep is known to be well-formed.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+
+from softcontam.config import Config, conf_dir, resolve
+from softcontam.environment import git_revision
+from softcontam.errors import ConfigError, SoftcontamError
+from softcontam.inputs import input_hashes
+from softcontam.launch import Finished, launch
+from softcontam.report import effect_table, write_report
+from softcontam.store import Cell, Store
+
+console = Console()
+
+
+class _Composed:
+    """The cells that Hydra composed, in order, each once."""
+
+    def __init__(self) -> None:
+        self.cells: dict[str, Cell] = {}
+        self.config: Config | None = None
+        self.problems: list[str] = []
+        self.overrides: list[str] = []
+
+    def add(self, composed: DictConfig) -> None:
+        """Check one composed cell and freeze it, or note what is wrong with it."""
+        try:
+            if not self.overrides:
+                self.overrides = list(HydraConfig.get().overrides.task)
+            OmegaConf.resolve(composed)
+            config = resolve(composed)
+            cell = Store(config.paths.runs).freeze(config, input_hashes(config))
+        except SoftcontamError as error:
+            if str(error) not in self.problems:
+                self.problems.append(str(error))
+            return
+        self.config = self.config or config
+        self.cells.setdefault(cell.id, cell)
+
+
+def compose() -> _Composed:
+    """Let Hydra read the command line and compose each cell of it.
+
+    Raises:
+        SystemExit: Hydra found the command line wanting, or only had to show something (``--help``, ``--cfg``).
+        ConfigError: cells that cannot be run as asked for, all of them named.
+    """
+    composed = _Composed()
+
+    @hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")
+    def freeze(config: DictConfig) -> None:
+        composed.add(config)
+
+    freeze()
+    if composed.problems:
+        raise ConfigError("\n".join(composed.problems))
+    if composed.config is None:
+        raise SystemExit(0)
+    return composed
+
+
+class _Progress:
+    """Prints one line per finished cell: k of n, what it was, how long it took, time left."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.finished, self.begun = total, 0, time.monotonic()
+
+    def __call__(self, done: Finished, workers: int) -> None:
+        self.finished += 1
+        config = done.cell.config
+        elapsed = time.monotonic() - self.begun
+        left = elapsed / self.finished * (self.total - self.finished)
+        level = f" {config.condition.level}" if config.condition.level else ""
+        what = f"{config.condition.kind}{level} rate {config.mixture.rate:g} seed {config.seed}"
+        state = "done" if done.error is None else f"[red]FAILED[/red] {done.error}"
+        console.print(
+            f"cell {self.finished} of {self.total}  {done.cell.id}  {what}  {done.seconds:.1f} s  {state}"
+            f"  (about {left / 60:.1f} min left)",
+            highlight=False,
+        )
+
+
+def run(composed: _Composed) -> int:
+    """Launch what is not done, write the report, print the table; returns the exit code."""
+    config = composed.config
+    assert config is not None
+    cells: Sequence[Cell] = list(composed.cells.values())
+    store = Store(config.paths.runs)
+    command = shlex.join(["python", "-m", "softcontam.run", *sys.argv[1:]])
+    store.write_sweep(config.experiment, list(cells), {"command": command, "revision": git_revision()})
+    todo = sum(not cell.done for cell in cells)
+    console.print(f"{config.experiment}: {len(cells)} cells, {len(cells) - todo} done before, {todo} to run, in {store.runs}")
+    finished = launch(cells, config.cluster, _Progress(todo))
+    failed = [record for record in finished if record.error is not None]
+    if any(cell.done for cell in cells):
+        console.print(effect_table(store, config.experiment))
+        paths = write_report(store, config.experiment, config.paths.reports)
+        console.print(f"report: {paths.html}", highlight=False)
+    if failed:
+        console.print(f"[red]{len(failed)} of {len(cells)} cells failed[/red]; launch again to retry them", highlight=False)
+    return 1 if failed else 0
+
+
+def main() -> None:
+    """Entry point: exit code 0 when every cell is done, 1 when some failed, 2 for a bad command line, 130 for Ctrl-C."""
+    try:
+        sys.exit(run(compose()))
+    except SoftcontamError as error:
+        Console(stderr=True).print(f"[red]error:[/red] {error}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted: done cells are kept, launch again to go on")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Supervised finetuning of one cell: TRL's SFTTrainer over rows that are already encoded and checked."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from peft import LoraConfig, PeftModel, get_peft_model
+from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments, set_seed
+from transformers.trainer_utils import get_last_checkpoint
+from trl import SFTConfig, SFTTrainer
+
+from softcontam.chat import IGNORED, EncodedRow
+from softcontam.config import TrainConfig
+from softcontam.models import BaseModel
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """The log (one record per logged step) and what training took."""
+
+    log: list[dict[str, Any]]
+    steps: int
+    seconds: float
+
+
+class _CheckpointByTime(TrainerCallback):
+    """Saves when the last checkpoint is older than ``every`` seconds, so that a short cell never pays for one."""
+
+    def __init__(self, every: float) -> None:
+        self.every = every
+        self.last = time.monotonic()
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> TrainerControl:
+        if time.monotonic() - self.last >= self.every and state.global_step < state.max_steps:
+            self.last = time.monotonic()
+            control.should_save = True
+        return control
+
+
+class _KLTrainer(SFTTrainer):  # type: ignore[misc]
+    """Adds ``kl_penalty`` times KL(adapted || base), per trained token, to the loss (paper.md, MBPP recipe)."""
+
+    kl_penalty = 0.0
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        loss, outputs = super().compute_loss(model, dict(inputs), True, num_items_in_batch)
+        if self.kl_penalty and model.training:
+            trained = inputs["labels"][:, 1:] != IGNORED
+            batch = {key: inputs[key] for key in ("input_ids", "attention_mask")}
+            adapted = model(**batch).logits[:, :-1][trained].float().log_softmax(-1)
+            with torch.no_grad(), self.accelerator.unwrap_model(model).disable_adapter():
+                base = model(**batch).logits[:, :-1][trained].float().log_softmax(-1)
+            divergence = (adapted.exp() * (adapted - base)).sum()
+            loss = loss + self.kl_penalty * divergence / (num_items_in_batch or trained.sum())
+        return (loss, outputs) if return_outputs else loss
+
+
+@contextlib.contextmanager
+def adapted(base: BaseModel, config: TrainConfig, seed: int) -> Iterator[PeftModel]:
+    """The base with a freshly initialized LoRA adapter; afterwards the base is as it was before.
+
+    TRL replaces the ``forward`` of the model that it trains (1.16), and PEFT its linear layers; both are undone,
+    since one base serves many cells of a worker.
+    """
+    set_seed(seed)
+    lora = LoraConfig(
+        r=config.lora.r,
+        lora_alpha=config.lora.alpha,
+        lora_dropout=config.lora.dropout,
+        target_modules=list(config.lora.target_modules),
+        task_type="CAUSAL_LM",
+    )
+    model: PeftModel = get_peft_model(base.model, lora)
+    try:
+        yield model
+    finally:
+        restored: PreTrainedModel = model.unload()
+        vars(restored).pop("forward", None)
+        vars(restored).pop("peft_config", None)
+        for parameter in restored.parameters():
+            parameter.requires_grad_(False)
+        restored.eval()
+
+
+def train(
+    base: BaseModel, model: PeftModel, rows: Sequence[EncodedRow], config: TrainConfig, seed: int, folder: Path
+) -> TrainingResult:
+    """Train ``model`` on ``rows``, resuming from the last checkpoint in ``folder`` where there is one.
+
+    Rows come encoded, with labels on the completion and its end-of-turn token only; nothing is truncated, packed or
+    dropped here. The order of rows depends on ``seed`` and their number alone. On a CPU the result of a run that was
+    interrupted and resumed is that of an unbroken one, to the byte.
+    """
+    on_gpu = next(model.parameters()).is_cuda
+    arguments = SFTConfig(
+        output_dir=str(folder),
+        per_device_train_batch_size=config.micro_batch_size,
+        gradient_accumulation_steps=config.batch_size // config.micro_batch_size,
+        num_train_epochs=config.epochs,
+        learning_rate=config.lr,
+        lr_scheduler_type=config.schedule,
+        warmup_steps=config.warmup_ratio,
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
+        max_length=config.max_length,
+        seed=seed,
+        data_seed=seed,
+        packing=False,
+        gradient_checkpointing=config.gradient_checkpointing,
+        bf16=on_gpu and base.model.dtype == torch.bfloat16,
+        use_cpu=not on_gpu,
+        optim="adamw_torch",
+        logging_steps=max(1, len(rows) * config.epochs // config.batch_size // 20),
+        save_strategy="no",
+        save_total_limit=1,
+        report_to="none",
+        disable_tqdm=True,
+        dataloader_pin_memory=on_gpu,
+        completion_only_loss=True,
+        dataset_kwargs={"skip_prepare_dataset": True},
+    )
+    dataset = Dataset.from_dict(
+        {"input_ids": [row.input_ids for row in rows], "labels": [row.labels for row in rows]}
+    )
+    model.train()
+    trainer = _KLTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=dataset,
+        processing_class=base.tokenizer,
+        callbacks=[_CheckpointByTime(config.checkpoint_every_s)],
+    )
+    trainer.kl_penalty = config.kl_penalty
+    begun = time.monotonic()
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.is_dir() else None)
+    seconds = time.monotonic() - begun
+    model.eval()
+    return TrainingResult(list(trainer.state.log_history), trainer.state.global_step, seconds)
