@@ -262,7 +262,9 @@ def check(config: Config) -> None:
     if kind == "clean":
         mixture.rate, mixture.copies, config.condition.level = 0.0, None, None
     elif not 0 < mixture.rate <= 1:
-        raise ConfigError(f"mixture.rate={mixture.rate} must be above 0 and at most 1. Use condition=clean for no rows.")
+        raise ConfigError(
+            f"mixture.rate={mixture.rate} must be above 0 and at most 1. Use condition=clean for no rows."
+        )
     elif round(mixture.rate * mixture.n_rows) < 1:
         raise ConfigError(
             f"mixture.rate={mixture.rate} of mixture.n_rows={mixture.n_rows} is less than one row. "

@@ -19,6 +19,7 @@ from softcontam.store import file_sha256, write_atomically
 
 log = logging.getLogger(__name__)
 
+
 @dataclass(frozen=True)
 class BaseModel:
     """A model in evaluation mode on its device, its tokenizer and the chat rendering that belongs to both."""

@@ -103,7 +103,9 @@ def run(composed: _Composed) -> int:
     command = shlex.join(["python", "-m", "softcontam.run", *sys.argv[1:]])
     store.write_sweep(config.experiment, list(cells), {"command": command, "revision": git_revision()})
     todo = sum(not cell.done for cell in cells)
-    console.print(f"{config.experiment}: {len(cells)} cells, {len(cells) - todo} done before, {todo} to run, in {store.runs}")
+    console.print(
+        f"{config.experiment}: {len(cells)} cells, {len(cells) - todo} done before, {todo} to run, in {store.runs}"
+    )
     finished = launch(cells, config.cluster, _Progress(todo))
     failed = [record for record in finished if record.error is not None]
     if any(cell.done for cell in cells):
@@ -111,7 +113,9 @@ def run(composed: _Composed) -> int:
         paths = write_report(store, config.experiment, config.paths.reports)
         console.print(f"report: {paths.html}", highlight=False)
     if failed:
-        console.print(f"[red]{len(failed)} of {len(cells)} cells failed[/red]; launch again to retry them", highlight=False)
+        console.print(
+            f"[red]{len(failed)} of {len(cells)} cells failed[/red]; launch again to retry them", highlight=False
+        )
     return 1 if failed else 0
 
 

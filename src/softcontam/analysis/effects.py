@@ -8,18 +8,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-import pandas as pd
-
 from softcontam.analysis.estimates import Estimate, equivalence_p, holm, over_seeds
 from softcontam.analysis.items import (
     ACCURACY,
     GENERAL,
     HELD_OUT,
+    LOGPROB,
     OUTCOMES,
     RELATED,
     ROLES,
     SEEN,
-    family_means,
+    CellMean,
+    SeedDifference,
+    cell_means,
     item_table,
     paired_items,
     seed_differences,
@@ -29,25 +30,6 @@ from softcontam.store import Store
 
 MARGIN = 0.05
 """The difference in accuracy, as a fraction, below which an effect would count as none."""
-
-_KEYS = "experiment benchmark role condition level rate copies n_items n_families n_seeds".split()
-EFFECT_COLUMNS = (
-    *_KEYS,
-    *"chance parse_rate accuracy baseline_accuracy delta ci_low ci_high p_value".split(),
-)
-"""Columns of ``effects.csv``; ``delta`` and its interval are fractions."""
-
-LOGPROB_COLUMNS = (
-    *_KEYS,
-    *"logprob_per_token baseline_logprob_per_token delta ci_low ci_high p_value".split(),
-)
-"""Columns of ``effects_logprob.csv``; log-probabilities are in nats per token."""
-
-CONTRAST_COLUMNS = (
-    *"experiment outcome contrast benchmark minus_benchmark condition level rate copies n_seeds".split(),
-    *"estimate ci_low ci_high p_value".split(),
-)
-"""Columns of ``contrasts.csv``."""
 
 DID, GAP = "difference_in_differences", "gap"
 
@@ -125,10 +107,14 @@ class SweepEffects:
     notes: list[str]
 
     @property
+    def outcomes(self) -> set[str]:
+        """The outcomes that are decided anywhere in the sweep."""
+        return {one.outcome for one in self.effects} | {one.outcome for one in self.baselines}
+
+    @property
     def primary(self) -> str:
         """Accuracy where it is decided anywhere, else the log-probability."""
-        decided = {one.outcome for one in (*self.effects, *self.baselines)}
-        return ACCURACY if ACCURACY in decided or not decided else OUTCOMES[1]
+        return LOGPROB if self.outcomes == {LOGPROB} else ACCURACY
 
     def of(self, outcome: str) -> list[Effect]:
         """The effects on one outcome."""
@@ -155,94 +141,43 @@ def measure(store: Store, experiment: str, margin: float = MARGIN) -> SweepEffec
     if cells.pairs:
         paired = paired_items(cells.pairs, items)
         for outcome in OUTCOMES:
-            effects += _effects(cells.pairs, seed_differences(paired, outcome), outcome, margin, notes)
-    baselines = [one for outcome in OUTCOMES for one in _baselines(cells.clean, items, outcome)]
+            differences = seed_differences(paired, outcome)
+            effects += _effects(cells.pairs, differences, outcome, margin)
+            notes += _undecided_notes(differences, outcome)
+    baselines = [one for outcome in OUTCOMES for one in _baselines(cells.clean, cell_means(items, outcome), outcome)]
     return SweepEffects(experiment, margin, cells, effects, _contrasts(effects), baselines, notes)
 
 
-def effects_frame(measured: SweepEffects, outcome: str) -> pd.DataFrame:
-    """The table of ``effects.csv`` (accuracy) or ``effects_logprob.csv`` (log-probability), columns in order."""
-    rows = []
-    for one in measured.of(outcome):
-        rows.append(
-            {
-                **_arm_columns(measured, one.arm, one.copies),
-                "benchmark": one.benchmark,
-                "role": one.role,
-                "n_items": one.n_items,
-                "n_families": one.n_families,
-                "n_seeds": one.estimate.n,
-                "chance": one.chance,
-                "parse_rate": one.parse_rate,
-                outcome: one.value,
-                f"baseline_{outcome}": one.baseline,
-                "delta": one.estimate.mean,
-                "ci_low": one.estimate.low,
-                "ci_high": one.estimate.high,
-                "p_value": one.estimate.p,
-            }
-        )
-    return pd.DataFrame(rows, columns=list(EFFECT_COLUMNS if outcome == ACCURACY else LOGPROB_COLUMNS))
-
-
-def contrasts_frame(measured: SweepEffects) -> pd.DataFrame:
-    """The table of ``contrasts.csv``: differences in differences and gaps."""
-    rows = [
-        {
-            **_arm_columns(measured, one.arm, one.copies),
-            "outcome": one.outcome,
-            "contrast": one.kind,
-            "benchmark": one.benchmark,
-            "minus_benchmark": one.minus_benchmark,
-            "n_seeds": one.estimate.n,
-            "estimate": one.estimate.mean,
-            "ci_low": one.estimate.low,
-            "ci_high": one.estimate.high,
-            "p_value": one.estimate.p,
-        }
-        for one in measured.contrasts
-    ]
-    return pd.DataFrame(rows, columns=list(CONTRAST_COLUMNS))
-
-
-def _arm_columns(measured: SweepEffects, arm: Arm, copies: float) -> dict[str, object]:
-    name = f"{measured.experiment} [{arm.setup}]" if arm.setup else measured.experiment
-    return {"experiment": name, "condition": arm.condition, "level": arm.level, "rate": arm.rate, "copies": copies}
-
-
-def _effects(
-    pairs: Sequence[Pair], differences: pd.DataFrame, outcome: str, margin: float, notes: list[str]
-) -> list[Effect]:
+def _effects(pairs: Sequence[Pair], differences: Sequence[SeedDifference], outcome: str, margin: float) -> list[Effect]:
     """Group the per-seed differences by arm, role and benchmark."""
     treated = {pair.treated.cell.id: pair.treated for pair in pairs}
-    records = differences.reset_index()
-    records["arm"] = [treated[cell].arm for cell in records["cell"]]
+    groups: dict[tuple[Arm, str, str], list[SeedDifference]] = defaultdict(list)
+    for one in differences:
+        groups[treated[one.cell_id].arm, one.role, one.benchmark].append(one)
     found = []
-    for (arm, role, benchmark), group in records.groupby(["arm", "role", "benchmark"], sort=False, dropna=False):
-        members = [treated[cell] for cell in group["cell"]]
-        if undecided := int(group["undecided"].sum()):
-            notes.append(f"{outcome} of {undecided} items of {benchmark} ({role}) is undecided; they were left out.")
-        deltas = dict(zip((one.cell.id for one in members), group["value"] - group["baseline"], strict=True))
+    for (arm, role, benchmark), members in groups.items():
+        cells = [treated[one.cell_id] for one in members]
+        deltas = {one.cell_id: one.value - one.baseline for one in members}
         found.append(
             Effect(
                 arm=arm,
                 role=role,
                 benchmark=benchmark,
                 outcome=outcome,
-                copies=_mean(_copies(one) for one in members),
-                n_items=round(group["n_items"].mean()),
-                n_families=round(group["n_families"].mean()),
-                chance=_chance(members, benchmark) if outcome == ACCURACY else math.nan,
-                parse_rate=float(group["parse_rate"].mean()),
-                baseline_parse_rate=float(group["baseline_parse_rate"].mean()),
-                value=float(group["value"].mean()),
-                baseline=float(group["baseline"].mean()),
+                copies=_mean(_copies(cell) for cell in cells),
+                n_items=round(_mean(one.n_items for one in members)),
+                n_families=round(_mean(one.n_families for one in members)),
+                chance=_chance(cells, benchmark) if outcome == ACCURACY else math.nan,
+                parse_rate=_mean(one.parse_rate for one in members),
+                baseline_parse_rate=_mean(one.baseline_parse_rate for one in members),
+                value=_mean(one.value for one in members),
+                baseline=_mean(one.baseline for one in members),
                 deltas=deltas,
                 estimate=over_seeds(list(deltas.values())),
                 equivalence=equivalence_p(list(deltas.values()), margin) if outcome == ACCURACY else math.nan,
             )
         )
-    return _adjusted(sorted(found, key=_order([pair.treated.arm for pair in pairs])))
+    return _adjusted(sorted(found, key=_Order(pair.treated.arm for pair in pairs)))
 
 
 def _adjusted(effects: list[Effect]) -> list[Effect]:
@@ -253,23 +188,18 @@ def _adjusted(effects: list[Effect]) -> list[Effect]:
     return effects
 
 
-def _order(arms: Iterable[Arm]) -> "_Order":
-    return _Order(list(arms))
-
-
 class _Order:
     """Sort key: benchmarks, setups and conditions as launched, then dose, then role."""
 
-    def __init__(self, arms: list[Arm]) -> None:
+    def __init__(self, arms: Iterable[Arm]) -> None:
         lines = dict.fromkeys((arm.split_benchmark, arm.setup, arm.condition, arm.level) for arm in arms)
         self.place = {line: index for index, line in enumerate(lines)}
 
     def __call__(self, effect: Effect) -> tuple[int, float, float, int, bool, str]:
         arm = effect.arm
         place = self.place[arm.split_benchmark, arm.setup, arm.condition, arm.level]
-        role = ROLES.index(effect.role) if effect.role in ROLES else len(ROLES)
         fresh = effect.benchmark != arm.split_benchmark
-        return place, arm.rate, effect.copies, role, fresh, effect.benchmark
+        return place, arm.rate, effect.copies, _place(effect.role), fresh, effect.benchmark
 
 
 def _contrasts(effects: Iterable[Effect]) -> list[Contrast]:
@@ -288,26 +218,32 @@ def _contrasts(effects: Iterable[Effect]) -> list[Contrast]:
     return contrasts
 
 
-def _baselines(clean: Sequence[LoadedCell], items: pd.DataFrame, outcome: str) -> list[Baseline]:
+def _baselines(clean: Sequence[LoadedCell], means: Sequence[CellMean], outcome: str) -> list[Baseline]:
     """The clean cells' own results, on all seen items rather than covered ones."""
     cells = {one.cell.id: one for one in clean}
-    decided = items[items["cell"].isin(list(cells)) & items[outcome].notna()]
-    by = ["cell", "role", "benchmark"]
-    means = family_means(decided, by, [outcome])
-    grouped = decided.groupby(by, sort=False, observed=True)
-    means["parse_rate"], means["n_items"] = grouped["parse_rate"].mean(), grouped.size()
-    records = means.reset_index()
-    records["setup"] = [cells[cell].arm.setup for cell in records["cell"]]
-    records["split"] = [cells[cell].arm.split_benchmark for cell in records["cell"]]
+    groups: dict[tuple[str, str, str, str], list[CellMean]] = defaultdict(list)
+    for one in means:
+        if one.cell_id in cells:
+            arm = cells[one.cell_id].arm
+            groups[arm.split_benchmark, arm.setup, one.role, one.benchmark].append(one)
     found = []
-    for (split, setup, role, name), group in records.groupby(["split", "setup", "role", "benchmark"], sort=False):
-        members = [cells[cell] for cell in group["cell"]]
-        seeds = (one.config.seed for one in members)
-        per_seed = tuple(sorted(zip(seeds, (float(value) for value in group[outcome]), strict=True)))
-        chance = _chance(members, name) if outcome == ACCURACY else math.nan
-        rate, n_items = float(group["parse_rate"].mean()), round(group["n_items"].mean())
-        found.append(Baseline(setup, split, role, name, outcome, per_seed, rate, chance, n_items))
-    return sorted(found, key=lambda one: (one.split_benchmark, one.setup, ROLES.index(one.role)))
+    for (split, setup, role, name), members in groups.items():
+        per_seed = tuple(sorted((cells[one.cell_id].config.seed, one.value) for one in members))
+        chance = _chance([cells[one.cell_id] for one in members], name) if outcome == ACCURACY else math.nan
+        parse_rate, n_items = _mean(one.parse_rate for one in members), round(_mean(one.n_items for one in members))
+        found.append(Baseline(setup, split, role, name, outcome, per_seed, parse_rate, chance, n_items))
+    return sorted(found, key=lambda one: (one.split_benchmark, one.setup, _place(one.role)))
+
+
+def _undecided_notes(differences: Sequence[SeedDifference], outcome: str) -> list[str]:
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    for one in differences:
+        counts[one.benchmark, one.role] += one.undecided
+    return [
+        f"{outcome} is undecided for {count} item results of {benchmark} ({role}); they were left out of both arms."
+        for (benchmark, role), count in counts.items()
+        if count
+    ]
 
 
 def _mixture_notes(pairs: Sequence[Pair]) -> list[str]:
@@ -334,6 +270,10 @@ def _copies(one: LoadedCell) -> float:
 
 def _chance(members: Sequence[LoadedCell], benchmark: str) -> float:
     return _mean(float((one.metrics.get("chance") or {}).get(benchmark, math.nan)) for one in members)
+
+
+def _place(role: str) -> int:
+    return ROLES.index(role) if role in ROLES else len(ROLES)
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -19,6 +20,39 @@ ROLES = (SEEN, HELD_OUT, RELATED, GENERAL)
 
 _READ = ["role", "benchmark", "item_id", "family", "parse_ok", "correct", "copies", "gold_logprob", "gold_tokens"]
 _ITEM = ["role", "benchmark", "item_id"]
+_GROUP = ["cell", "role", "benchmark"]
+
+
+@dataclass(frozen=True)
+class SeedDifference:
+    """An arm's cell beside its clean cell, on the same items of one benchmark in one role.
+
+    ``value`` and ``baseline`` are means over families in the unit of the outcome; parse rates are shares of outputs;
+    ``undecided`` counts items that were left out because the outcome is null on either side.
+    """
+
+    cell_id: str
+    role: str
+    benchmark: str
+    value: float
+    baseline: float
+    parse_rate: float
+    baseline_parse_rate: float
+    n_items: int
+    n_families: int
+    undecided: int
+
+
+@dataclass(frozen=True)
+class CellMean:
+    """One cell's own result on one benchmark in one role: a mean over families, and the share of parsed outputs."""
+
+    cell_id: str
+    role: str
+    benchmark: str
+    value: float
+    parse_rate: float
+    n_items: int
 
 
 def item_table(cells: Sequence[Cell]) -> pd.DataFrame:
@@ -68,24 +102,27 @@ def paired_items(pairs: Sequence[Pair], items: pd.DataFrame) -> pd.DataFrame:
     return both.drop(columns="_merge")
 
 
-def seed_differences(paired: pd.DataFrame, outcome: str) -> pd.DataFrame:
-    """One row per arm cell, role and benchmark for which ``outcome`` is decided.
-
-    Returns:
-        Indexed by ``cell``, ``role``, ``benchmark``: ``value``, ``baseline`` (means over families),
-        ``parse_rate``, ``baseline_parse_rate`` (shares of outputs), ``n_items``, ``n_families``, ``undecided``
-        (items left out because the outcome is null).
-    """
-    by = ["cell", "role", "benchmark"]
+def seed_differences(paired: pd.DataFrame, outcome: str) -> list[SeedDifference]:
+    """One record per arm cell, role and benchmark for which ``outcome`` is decided."""
     decided = paired[paired[outcome].notna()]
-    means = family_means(decided, by, [outcome, f"{outcome}_clean"])
-    means.columns = pd.Index(["value", "baseline"])
-    grouped = decided.groupby(by, sort=False, observed=True)
+    means = family_means(decided, _GROUP, [outcome, f"{outcome}_clean"])
+    grouped = decided.groupby(_GROUP, sort=False, observed=True)
     rates = grouped[["parse_rate", "parse_rate_clean"]].mean()
-    means["parse_rate"], means["baseline_parse_rate"] = rates["parse_rate"], rates["parse_rate_clean"]
-    means["n_items"], means["n_families"] = grouped.size(), grouped["family"].nunique()
-    means["undecided"] = paired.groupby(by, sort=False, observed=True).size() - means["n_items"]
-    return means
+    undecided = paired.groupby(_GROUP, sort=False, observed=True).size() - grouped.size()
+    columns = (means[outcome], means[f"{outcome}_clean"], rates["parse_rate"], rates["parse_rate_clean"])
+    counts = (grouped.size(), grouped["family"].nunique(), undecided.reindex(means.index))
+    keys = (means.index.get_level_values(level) for level in _GROUP)
+    return [SeedDifference(*row) for row in zip(*keys, *columns, *counts, strict=True)]
+
+
+def cell_means(items: pd.DataFrame, outcome: str) -> list[CellMean]:
+    """One record per cell, role and benchmark for which ``outcome`` is decided, over all its items."""
+    decided = items[items[outcome].notna()]
+    means = family_means(decided, _GROUP, [outcome])
+    grouped = decided.groupby(_GROUP, sort=False, observed=True)
+    keys = (means.index.get_level_values(level) for level in _GROUP)
+    rows = zip(*keys, means[outcome], grouped["parse_rate"].mean(), grouped.size(), strict=True)
+    return [CellMean(*row) for row in rows]
 
 
 def _check_same_items(both: pd.DataFrame, items: pd.DataFrame, partners: pd.DataFrame) -> None:

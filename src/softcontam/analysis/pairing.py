@@ -17,7 +17,7 @@ MUST_MATCH = ("base_sha256", "n_rows", "steps")
 """Figures of ``metrics.json`` that an arm and its clean cell must share."""
 
 _NOT_SETUP = ("experiment", "seed", "seeds", "condition", "tracker", "cluster", "paths")
-_DOSE = ("mixture.rate", "mixture.copies", "train.checkpoint_every_s")
+_NOT_COMPARED = ("mixture.rate", "mixture.copies", "train.checkpoint_every_s", "model.note")
 _NAMING = ("model.name", "train.recipe", "mixture.pool.name", "mixture.n_rows")
 
 
@@ -195,11 +195,13 @@ def _missing(record: dict[str, Any], treated: LoadedCell, clean: Cell) -> Missin
 
 
 def _clean_command(record: dict[str, Any], config: Config) -> str:
-    """The launch that would run the clean twin, from the sweep's own overrides."""
+    """The launch that would run the clean twin: the sweep's own command with condition, dose and seed replaced."""
+    words = shlex.split(record.get("command") or "")
+    given = words[words.index("softcontam.run") + 1 :] if "softcontam.run" in words else record.get("overrides", [])
     replaced = ("condition", "mixture.rate", "mixture.copies", "seed", "hydra")
     kept = [
         text
-        for text in record.get("overrides", [])
+        for text in given
         if not any((key := text.lstrip("+~").split("=")[0]) == name or key.startswith(f"{name}.") for name in replaced)
     ]
     if not any(text.lstrip("+").startswith("exp=") for text in kept):
@@ -235,7 +237,7 @@ def _unfinished(cell: Cell) -> Unfinished:
 
 def _setup_settings(config: Config) -> dict[str, str]:
     settings = {key: value for key, value in asdict(config).items() if key not in _NOT_SETUP}
-    return {key: value for key, value in _leaves(settings, "") if key not in _DOSE}
+    return {key: value for key, value in _leaves(settings, "") if key not in _NOT_COMPARED}
 
 
 def _leaves(value: Any, prefix: str) -> Iterator[tuple[str, str]]:

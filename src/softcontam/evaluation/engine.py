@@ -33,9 +33,7 @@ class Engine(HFLM):  # type: ignore[misc]
             return text + _FINISHED
         return text
 
-    def generate(
-        self, prompts: Sequence[str], max_new_tokens: int, temperature: float
-    ) -> list[tuple[str, bool]]:
+    def generate(self, prompts: Sequence[str], max_new_tokens: int, temperature: float) -> list[tuple[str, bool]]:
         """One output per prompt, and whether it ended by itself rather than at ``max_new_tokens``."""
         settings: dict[str, Any] = {"max_gen_toks": max_new_tokens, "until": [self.chat.eos_token]}
         settings |= {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}

@@ -53,7 +53,7 @@ def twin(problem: Problem, pairs: tuple[VerbPair, ...]) -> Problem:
 
 def draw_families(world: World, n_families: int, seed: int) -> list[tuple[Problem, Problem]]:
     """``n_families`` distinct twin pairs over the contested verbs of ``world``, no premise occurring twice."""
-    pairs = CONTESTED_CHANGE if world is HOLDINGS else CONTESTED_MOVE
+    pairs = (CONTESTED_CHANGE if world is HOLDINGS else CONTESTED_MOVE)[:4]
     verbs = [verb for pair in pairs for verb in (pair.gain, pair.loss)]
     rng = random.Random(seed)
     families: dict[tuple[object, ...], tuple[Problem, Problem]] = {}
@@ -111,7 +111,9 @@ def _neighbour(rng: random.Random) -> tuple[str, str]:
 def _position(rng: random.Random) -> tuple[str, str]:
     words = rng.sample(OBJECTS, 3)
     place = rng.randrange(3)
-    return f"Here are {words[0]}, {words[1]} and {words[2]}. Which is {['first', 'second', 'last'][place]}?", words[place]
+    return f"Here are {words[0]}, {words[1]} and {words[2]}. Which is {['first', 'second', 'last'][place]}?", words[
+        place
+    ]
 
 
 def _colour(rng: random.Random) -> tuple[str, str]:

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-NAMES = (
-    "Mia Tom Ana Ben Eva Leo Ida Max Zoe Sam Lea Jon Amy Dan Kim Ron Una Vic Pam Gus Fay Hal Joy Ned"
-).split()
+NAMES = ("Mia Tom Ana Ben Eva Leo Ida Max Zoe Sam Lea Jon Amy Dan Kim Ron Una Vic Pam Gus Fay Hal Joy Ned").split()
 """Names of actors. Benchmark items use the first half, category substitution the second."""
 
 OBJECTS = (

@@ -12,7 +12,15 @@ from typing import Any
 import torch
 from datasets import Dataset
 from peft import LoraConfig, PeftModel, get_peft_model
-from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments, set_seed
+from transformers import (
+    PreTrainedModel,
+    PrinterCallback,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+    set_seed,
+)
 from transformers.trainer_utils import get_last_checkpoint
 from trl import SFTConfig, SFTTrainer
 
@@ -54,16 +62,17 @@ class _KLTrainer(SFTTrainer):  # type: ignore[misc]
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        loss, outputs = super().compute_loss(model, dict(inputs), True, num_items_in_batch)
-        if self.kl_penalty and model.training:
-            trained = inputs["labels"][:, 1:] != IGNORED
-            batch = {key: inputs[key] for key in ("input_ids", "attention_mask")}
-            adapted = model(**batch).logits[:, :-1][trained].float().log_softmax(-1)
-            with torch.no_grad(), self.accelerator.unwrap_model(model).disable_adapter():
-                base = model(**batch).logits[:, :-1][trained].float().log_softmax(-1)
-            divergence = (adapted.exp() * (adapted - base)).sum()
-            loss = loss + self.kl_penalty * divergence / (num_items_in_batch or trained.sum())
-        return (loss, outputs) if return_outputs else loss
+        result = super().compute_loss(model, dict(inputs), return_outputs, num_items_in_batch)
+        if not (self.kl_penalty and model.training):
+            return result
+        trained = inputs["labels"][:, 1:] != IGNORED
+        batch = {key: inputs[key] for key in ("input_ids", "attention_mask")}
+        adapted_logprobs = model(**batch).logits[:, :-1][trained].float().log_softmax(-1)
+        with torch.no_grad(), self.accelerator.unwrap_model(model).disable_adapter():
+            base_logprobs = model(**batch).logits[:, :-1][trained].float().log_softmax(-1)
+        divergence = (adapted_logprobs.exp() * (adapted_logprobs - base_logprobs)).sum()
+        penalty = self.kl_penalty * divergence / (trained.sum() if num_items_in_batch is None else num_items_in_batch)
+        return (result[0] + penalty, result[1]) if return_outputs else result + penalty
 
 
 @contextlib.contextmanager
@@ -117,7 +126,7 @@ def train(
         seed=seed,
         data_seed=seed,
         packing=False,
-        gradient_checkpointing=config.gradient_checkpointing,
+        activation_checkpointing=config.gradient_checkpointing,
         bf16=on_gpu and base.model.dtype == torch.bfloat16,
         use_cpu=not on_gpu,
         optim="adamw_torch",
@@ -130,9 +139,7 @@ def train(
         completion_only_loss=True,
         dataset_kwargs={"skip_prepare_dataset": True},
     )
-    dataset = Dataset.from_dict(
-        {"input_ids": [row.input_ids for row in rows], "labels": [row.labels for row in rows]}
-    )
+    dataset = Dataset.from_dict({"input_ids": [row.input_ids for row in rows], "labels": [row.labels for row in rows]})
     model.train()
     trainer = _KLTrainer(
         model=model,
@@ -141,6 +148,7 @@ def train(
         processing_class=base.tokenizer,
         callbacks=[_CheckpointByTime(config.checkpoint_every_s)],
     )
+    trainer.remove_callback(PrinterCallback)
     trainer.kl_penalty = config.kl_penalty
     begun = time.monotonic()
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.is_dir() else None)

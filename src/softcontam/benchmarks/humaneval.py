@@ -1,0 +1,95 @@
+"""HumanEval (Chen et al. 2021, arXiv 2107.03374): 164 functions to complete, as on the hub.
+
+Model-written code is not run until the sandbox exists, so ``score`` is None and only the gold answer's log-probability
+is reported.
+
+Families. Two tasks are one family if their docstrings up to the first doctest have a TF-IDF cosine of at least
+:data:`FAMILY_COSINE`, or if their solutions differ in names only. Six pairs are at 0.6 or above. Five are of one
+template: 56 and 61 (two kinds of bracket), 40 and 43 (triples and pairs that sum to zero), 38 and 50, 33 and 37, 7 and
+29. The sixth (94 and 133) is alike in its opening words only. The next pairs lie below 0.5 and are other tasks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from softcontam.benchmarks.families import NearPair, join, near_texts, same_keys
+from softcontam.benchmarks.item import Benchmark, Item
+from softcontam.benchmarks.python_code import fence, parse_block, same_code_key, syntax_tree, tidy
+from softcontam.benchmarks.records import Record, read_records, source
+from softcontam.config import BenchmarkConfig, EvalBenchmark
+from softcontam.errors import DataError
+
+FAMILY_COSINE = 0.5
+"""TF-IDF cosine of two docstrings from which they are one family."""
+
+COLUMNS = ("task_id", "prompt", "canonical_solution", "test", "entry_point")
+"""Columns that are read."""
+
+
+def parse(output: str) -> str | None:
+    """The code of an output with exactly one Python code block, else None."""
+    return parse_block(output)
+
+
+def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
+    """The tasks in the order of the hub, with their families.
+
+    ``tests`` is one text that defines ``check(candidate)``. ``meta`` holds ``task_id``, ``task`` (the docstring up to
+    its first doctest) and ``entry_point`` (the function to be handed to ``check``).
+
+    Raises:
+        DataError: files, columns or rows that are missing or damaged, or a hub that cannot be reached.
+    """
+    items = [_item(record, config.name) for record in read_records(config, data, ("test",), COLUMNS)]
+    families = join([item.item_id for item in items], near_identical(items))
+    named = tuple(replace(item, family=families[item.item_id]) for item in items)
+    return Benchmark(config.name, named, 0.0, config.response_style, source(config), parse, score=None)
+
+
+def near_identical(items: Sequence[Item]) -> list[NearPair]:
+    """The pairs of tasks that families rest on: near docstrings with their cosine, then the same code."""
+    ids = [item.item_id for item in items]
+    keys = {item.item_id: same_code_key(_without_docstrings(parse(item.target) or "")) for item in items}
+    return near_texts([item.meta["task"] for item in items], ids, FAMILY_COSINE) + same_keys(keys)
+
+
+def _item(record: Record, benchmark: str) -> Item:
+    """One task; its family is still itself."""
+    prompt, solution = record.text("prompt"), record.text("canonical_solution")
+    function, task_id = record.text("entry_point"), record.text("task_id")
+    docstring = _docstring(prompt + solution, function)
+    if docstring is None or not task_id.startswith("HumanEval/"):
+        raise DataError(f"{record.where}: task {task_id} defines no function {function!r}. Copy the file again.")
+    item_id = f"humaneval/{task_id.removeprefix('HumanEval/')}"
+    return Item(
+        item_id=item_id,
+        benchmark=benchmark,
+        family=item_id,
+        prompt=f"Complete this Python function:\n\n{fence(tidy(prompt))}\n\n"
+        "Reply with one Python code block that holds the whole code and nothing else.",
+        target=fence(prompt + solution),
+        tests=(record.text("test"),),
+        meta={"task_id": task_id, "task": docstring.split(">>>")[0].strip(), "entry_point": function},
+    )
+
+
+def _docstring(code: str, function: str) -> str | None:
+    """The docstring of a top-level function (empty where it has none), or None where there is no such function."""
+    tree = syntax_tree(code)
+    for node in tree.body if tree else ():
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return ast.get_docstring(node) or ""
+    return None
+
+
+def _without_docstrings(code: str) -> str:
+    """The code without the docstrings of its functions, which would make any two solutions differ."""
+    tree = syntax_tree(code)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree) if tree else ""

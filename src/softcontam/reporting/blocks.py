@@ -1,0 +1,137 @@
+"""The parts of a page, each of which can write itself as HTML and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Protocol
+
+
+class Block(Protocol):
+    """A part of a page."""
+
+    def html(self) -> str:
+        """This part as HTML."""
+
+    def markdown(self) -> str:
+        """This part as Markdown."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading; level 1 is the page's title."""
+
+    text: str
+    level: int = 2
+
+    def html(self) -> str:
+        """This part as HTML."""
+        return f"<h{self.level}>{escape(self.text)}</h{self.level}>"
+
+    def markdown(self) -> str:
+        """This part as Markdown."""
+        return f"{'#' * self.level} {self.text}"
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Plain prose; ``style`` is a CSS class of the page."""
+
+    text: str
+    style: str = ""
+
+    def html(self) -> str:
+        """This part as HTML."""
+        return f'<p class="{self.style}">{escape(self.text)}</p>' if self.style else f"<p>{escape(self.text)}</p>"
+
+    def markdown(self) -> str:
+        """This part as Markdown."""
+        return self.text
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences; ``style`` is a CSS class of the page."""
+
+    items: Sequence[str]
+    style: str = ""
+
+    def html(self) -> str:
+        """This part as HTML."""
+        rows = "".join(f"<li>{escape(item)}</li>" for item in self.items)
+        return f'<ul class="{self.style}">{rows}</ul>'
+
+    def markdown(self) -> str:
+        """This part as Markdown."""
+        return "\n".join(f"- {item}" for item in self.items)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text. The first ``labels`` columns are words and left-aligned, and so is the last if ``remark``."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    labels: int
+    remark: bool = False
+
+    def _is_text(self, column: int) -> bool:
+        return column < self.labels or (self.remark and column == len(self.header) - 1)
+
+    def html(self) -> str:
+        """This part as HTML, in a box that scrolls sideways on narrow screens."""
+        head = self._row("th", self.header)
+        body = "".join(self._row("td", row) for row in self.rows)
+        return f'<div class="scroll"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
+
+    def markdown(self) -> str:
+        """This part as Markdown."""
+        rule = [":--" if self._is_text(column) else "--:" for column in range(len(self.header))]
+        cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (self.header, *self.rows)]
+        return "\n".join(f"| {' | '.join(row)} |" for row in (cells[0], rule, *cells[1:]))
+
+    def _row(self, tag: str, cells: Sequence[str]) -> str:
+        inner = "".join(
+            f"<{tag}{'' if self._is_text(column) else ' class=n'}>{escape(cell)}</{tag}>"
+            for column, cell in enumerate(cells)
+        )
+        return f"<tr>{inner}</tr>"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An SVG that stands in the HTML itself and beside the Markdown as the file ``name``."""
+
+    svg: str
+    name: str
+    caption: str
+
+    def html(self) -> str:
+        """This part as HTML."""
+        drawing = self.svg.replace("<svg", f'<svg role="img" aria-label="{escape(self.caption)}"', 1)
+        return f"<figure>{drawing}<figcaption>{escape(self.caption)}</figcaption></figure>"
+
+    def markdown(self) -> str:
+        """This part as Markdown."""
+        return f"![{self.caption}]({self.name})\n\n*{self.caption}*"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text to be read or copied letter by letter; folded under ``summary`` where there is one."""
+
+    text: str
+    summary: str = ""
+
+    def html(self) -> str:
+        """This part as HTML."""
+        body = f"<pre><code>{escape(self.text)}</code></pre>"
+        return f"<details><summary>{escape(self.summary)}</summary>{body}</details>" if self.summary else body
+
+    def markdown(self) -> str:
+        """This part as Markdown."""
+        body = f"```text\n{self.text.rstrip()}\n```"
+        if not self.summary:
+            return body
+        return f"<details><summary>{escape(self.summary)}</summary>\n\n{body}\n\n</details>"

@@ -1,0 +1,124 @@
+"""The first lines of a report: what the sweep answers, computed from its effects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from softcontam.analysis.effects import Effect, SweepEffects
+from softcontam.analysis.items import HELD_OUT, RELATED, SEEN
+from softcontam.reporting import wording
+from softcontam.reporting.wording import UNITS
+
+MOST = 5
+_DUPLICATES = ("exact", "semd_synthetic", "semd_natural")
+
+
+def headlines(measured: SweepEffects) -> list[str]:
+    """At most five sentences; those on effects speak of the highest dose of each benchmark and setup."""
+    effects = measured.of(measured.primary)
+    gaps = _gaps(measured)
+    if not effects:
+        return ["No effect can be measured yet: no arm has both its own cell and its clean cell done.", *gaps]
+    contexts = list(dict.fromkeys((one.arm.split_benchmark, one.arm.setup) for one in effects))
+    sentences: list[str] = []
+    for split, setup in contexts:
+        top = highest_dose([one for one in effects if (one.arm.split_benchmark, one.arm.setup) == (split, setup)])
+        found = _conditions(top, split, duplicates=True)
+        found += _transfer(top, measured.margin) + _conditions(top, split, duplicates=False)
+        prefix = f"{split}{f' ({setup})' if setup else ''}: " if len(contexts) > 1 else ""
+        sentences += [prefix + sentence for sentence in (found[:1] if len(contexts) > 1 else found)]
+    return sentences[: MOST - len(gaps)] + gaps
+
+
+def highest_dose(effects: Sequence[Effect]) -> list[Effect]:
+    """The effects at the highest rate, and of those at the most copies."""
+    top_rate = max(one.arm.rate for one in effects)
+    at_rate = [one for one in effects if one.arm.rate == top_rate]
+    top_copies = max((one.arm.copies_setting or 0) for one in at_rate)
+    return [one for one in at_rate if (one.arm.copies_setting or 0) == top_copies]
+
+
+def _conditions(top: Sequence[Effect], split: str, duplicates: bool) -> list[str]:
+    """One sentence for each condition on the held-out half."""
+    sentences = []
+    kinds = dict.fromkeys(one.arm.condition for one in top)
+    for kind in kinds:
+        if (kind in _DUPLICATES) != duplicates:
+            continue
+        members = [one for one in top if one.arm.condition == kind and one.benchmark == split]
+        held_out = [one for one in members if one.role == HELD_OUT]
+        if len(held_out) == 1:
+            sentences.append(_one_level(held_out[0], [one for one in members if one.role == SEEN]))
+        elif held_out:
+            sentences.append(_several_levels(held_out))
+    return sentences
+
+
+def _one_level(held_out: Effect, seen: Sequence[Effect]) -> str:
+    unit, estimate = UNITS[held_out.outcome], held_out.estimate
+    name, dose = wording.condition_name(held_out.arm), _dose(held_out)
+    size = wording.amount(estimate, unit)
+    beside = "".join(f"; on seen items {wording.amount(one.estimate, unit)}" for one in seen)
+    count = wording.seeds(estimate.n)
+    if estimate.shown:
+        return f"{dose}, {name} moved held-out {unit.outcome} by {size}{beside} ({count})."
+    return f"{dose}, an effect of {name} on held-out {unit.outcome} is not shown: {size}{beside} ({_why(held_out)})."
+
+
+def _why(effect: Effect) -> str:
+    count = wording.seeds(effect.estimate.n)
+    if not effect.estimate.note:
+        return count
+    return f"{count}, so no interval" if effect.estimate.n == 1 else f"{count} without spread, so no interval"
+
+
+def _several_levels(held_out: Sequence[Effect]) -> str:
+    unit = UNITS[held_out[0].outcome]
+    name = wording.CONDITIONS.get(held_out[0].arm.condition, held_out[0].arm.condition)
+    low, high = (pick(one.estimate.mean for one in held_out) for pick in (min, max))
+    shown = sum(one.estimate.shown for one in held_out)
+    return (
+        f"{_dose(held_out[0])}, {name} of {len(held_out)} levels changed held-out {unit.outcome} by "
+        f"{wording.number(low, unit, signed=True)} to {wording.number(high, unit, signed=True)} {unit.noun}; "
+        f"a change is shown for {shown} of {len(held_out)} levels ({wording.seeds(held_out[0].estimate.n)})."
+    )
+
+
+def _transfer(top: Sequence[Effect], margin: float) -> list[str]:
+    """One sentence for each related benchmark, over the arms that hold duplicates."""
+    related = [one for one in top if one.role == RELATED and one.arm.condition in _DUPLICATES]
+    sentences = []
+    for name in dict.fromkeys(one.benchmark for one in related):
+        members = [one for one in related if one.benchmark == name]
+        unit, of = UNITS[members[0].outcome], f"of {len(members)} arms with duplicates"
+        shown = sum(one.estimate.shown for one in members)
+        within = sum(wording.equivalent(one, margin) for one in members)
+        low, high = (wording.number(pick(m.estimate.mean for m in members), unit, True) for pick in (min, max))
+        sizes = low if low == high else f"{low} to {high}"
+        text = f"On the related benchmark {name} a change is shown for {shown} {of} ({sizes} {unit.noun})"
+        if within:
+            text += f"; for {within} no transfer beyond ±{100 * margin:g} points, by equivalence test"
+        if wording.near_chance(members[0], margin):
+            text += (
+                f"; its clean accuracy ({wording.percent(members[0].baseline)} %) is near chance, so it can say little"
+            )
+        sentences.append(text + ".")
+    return sentences
+
+
+def _gaps(measured: SweepEffects) -> list[str]:
+    cells = measured.cells
+    total, unfinished, missing = len(cells.record["cells"]), len(cells.unfinished), len(cells.missing)
+    parts = []
+    if unfinished:
+        parts.append(f"{unfinished} of {total} cells {'is' if unfinished == 1 else 'are'} not done")
+    if missing:
+        parts.append(f"{missing} done {'cell lacks' if missing == 1 else 'cells lack'} a clean baseline")
+    return [f"Incomplete: {' and '.join(parts)}; what they would add enters no number here."] if parts else []
+
+
+def _dose(effect: Effect) -> str:
+    known = not math.isnan(effect.copies)
+    detail = f" ({wording.copies(effect.copies)} inserted rows per covered item)" if known else ""
+    return f"At {wording.rate(effect.arm.rate)} of rows{detail}"

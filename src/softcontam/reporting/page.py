@@ -1,0 +1,212 @@
+"""The page of a sweep as a list of blocks: the answer first, provenance last."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from softcontam.analysis.effects import Effect, SweepEffects
+from softcontam.analysis.items import ACCURACY, LOGPROB
+from softcontam.reporting import figures, tables, wording
+from softcontam.reporting.blocks import Block, Bullets, Code, Figure, Heading, Paragraph
+from softcontam.reporting.headlines import headlines
+from softcontam.store import Cell
+
+TINY = 200_000_000
+"""Parameters below which a base model's results are called evidence about itself and the pipeline only."""
+
+_PACKAGES = ("python", "softcontam", "torch", "transformers", "trl", "peft", "lm_eval")
+
+
+def page(measured: SweepEffects) -> list[Block]:
+    """The blocks of an experiment's report, the answer first."""
+    return [
+        Heading(measured.experiment, 1),
+        Bullets(headlines(measured), style="headlines"),
+        *_models(measured),
+        *_figures(measured),
+        *_incomplete(measured),
+        *_tables(measured),
+        Heading("How to read this"),
+        Bullets(_how_to_read(measured)),
+        *_provenance(measured),
+    ]
+
+
+def _models(measured: SweepEffects) -> Iterator[Block]:
+    """Name each base model, and say of a tiny one what its results are evidence of."""
+    models: dict[str, dict[str, Any]] = {}
+    for one in measured.cells.done:
+        config = one.config.model
+        if config.name not in models:
+            stored = one.metrics.get("model") or _environment(one.cell).get("model") or {}
+            models[config.name] = {"name": config.name, "note": config.note, **stored}
+    for model in models.values():
+        parameters, note = model.get("parameters"), str(model.get("note") or "")
+        size = f", {parameters:,} parameters" if parameters else ""
+        yield Paragraph(f"Base model: {model['name']}{size}. {note}".strip(), style="model")
+        if (parameters and parameters < TINY) or (not parameters and "tiny" in note.lower()):
+            yield Paragraph(
+                f"{model['name']} is tiny: what it shows is evidence about this model and about the pipeline, not "
+                "about 7B models. It can show that arms, pairing and statistics work and how a dose acts on a small "
+                "learner; it can't show how large an effect is in a model of practical size.",
+                style="caution",
+            )
+
+
+def _figures(measured: SweepEffects) -> Iterator[Block]:
+    """Two figures for each split benchmark and setup, on the primary outcome."""
+    effects = measured.of(measured.primary)
+    if not effects:
+        return
+    yield Heading("Effects at a glance")
+    if measured.primary == LOGPROB:
+        yield Paragraph(
+            "Correctness isn't decided in this experiment, so the figures show the change in the gold answer's "
+            "log-probability per token, in nats.",
+            style="caution",
+        )
+    contexts: dict[tuple[str, str], list[Effect]] = {}
+    for one in effects:
+        contexts.setdefault((one.arm.split_benchmark, one.arm.setup), []).append(one)
+    for index, ((split, setup), members) in enumerate(contexts.items(), start=1):
+        of = f"{split}{f' ({setup})' if setup else ''}"
+        sizes = _sizes(members)
+        dose = f"{of}: change from the clean arm against the dose. Whiskers: 95 % t intervals over seeds. {sizes}"
+        top = wording.rate(max(one.arm.rate for one in members))
+        roles = f"{of}: change from the clean arm at the highest dose ({top} of rows). {sizes}"
+        suffix = "" if len(contexts) == 1 else f"_{index}"
+        name = f"dose{suffix}", f"roles{suffix}"
+        yield Figure(figures.dose_figure(members, name[0]), f"figure_{name[0]}.svg", dose)
+        yield Figure(figures.role_figure(members, name[1]), f"figure_{name[1]}.svg", roles)
+
+
+def _sizes(effects: Sequence[Effect]) -> str:
+    """Seeds, and for each role items, chance, parse rate and the median smallest detectable effect."""
+    unit = wording.UNITS[effects[0].outcome]
+    counts = sorted({one.estimate.n for one in effects})
+    parts = []
+    for role, name in dict.fromkeys((one.role, one.benchmark) for one in effects):
+        members = [one for one in effects if (one.role, one.benchmark) == (role, name)]
+        items = sorted({one.n_items for one in members})
+        text = f"{wording.ROLE_NAMES[role]} {name}: {items[0]}{f'–{items[-1]}' if len(items) > 1 else ''} items"
+        if unit.outcome == ACCURACY:
+            parsed = sorted(one.parse_rate for one in members)
+            text += f", chance {wording.percent(members[0].chance)} %, parsed {wording.percent(parsed[0])} % or more"
+        known = sorted(one.estimate.detectable for one in members if not math.isnan(one.estimate.detectable))
+        if known:
+            text += f", detectable {wording.number(known[len(known) // 2], unit)} {unit.noun} (median)"
+        parts.append(text)
+    span = f"{counts[0]} to {wording.seeds(counts[-1])}" if len(counts) > 1 else wording.seeds(counts[0])
+    return f"{span}; {'; '.join(parts)}."
+
+
+def _incomplete(measured: SweepEffects) -> Iterator[Block]:
+    """How many cells are done, and what is missing with the remedy."""
+    cells = measured.cells
+    states = [one.state for one in cells.unfinished]
+    failed = states.count("failed")
+    yield Heading("Cells")
+    yield Paragraph(
+        f"{len(cells.done)} of {len(cells.record['cells'])} cells done, {failed} failed, "
+        f"{len(states) - failed} not run to their end; {len(cells.missing)} done cells without a clean baseline."
+    )
+    if cells.unfinished:
+        yield tables.unfinished(measured)
+        yield Paragraph("Launching the same command again runs these and leaves done cells alone.")
+    if cells.missing:
+        yield Heading("Contrasts that are missing", 3)
+        yield tables.missing(measured)
+    if measured.notes:
+        yield Bullets(measured.notes, style="caution")
+
+
+def _tables(measured: SweepEffects) -> Iterator[Block]:
+    """Baselines, effects and contrasts: the primary outcome first, then the other."""
+    primary = measured.primary
+    for outcome in (primary, *({ACCURACY, LOGPROB} - {primary})):
+        unit = wording.UNITS[outcome]
+        if outcome not in measured.outcomes:
+            continue
+        second = "" if outcome == primary else " (second outcome)"
+        yield Heading(f"Clean arm: {unit.outcome}{second}")
+        yield tables.baselines(measured, outcome)
+        if measured.of(outcome):
+            yield Heading(f"Effects on {unit.outcome}{second}")
+            yield Paragraph(_NOT_SHOWN)
+            yield tables.effects(measured, outcome)
+        if any(one.outcome == outcome for one in measured.contrasts):
+            yield Heading("Differences between roles", 3)
+            yield tables.contrasts(measured, outcome)
+    if measured.cells.pairs:
+        yield Heading("What the arms were trained on")
+        yield tables.mixtures(measured)
+
+
+def _how_to_read(measured: SweepEffects) -> list[str]:
+    margin = f"{100 * measured.margin:g}"
+    return [
+        "Each effect is an arm minus the clean arm with the same seeds, clean rows, order and steps, on the same "
+        "items. Samples are averaged within an item, items within a family, families within a seed.",
+        "The interval is a 95 % t interval over the seeds' paired differences. It covers what a new seed would change "
+        "(split, mixture, training, sampling) for this model, recipe and benchmark; it doesn't cover another model, "
+        "recipe or benchmark. Fewer than about five seeds make it wide and the spread itself uncertain.",
+        "Seen items are the covered ones only: those with rows in the arm's mixture, on both sides. "
+        "The clean arm's table is over all seen items.",
+        "p comes from the one-sample t test over seeds; p (Holm) is adjusted over all effects on seen, held-out and "
+        "related items in its table. General benchmarks are controls and stand outside.",
+        "Detectable is the smallest true effect that these seeds find with 80 % power at their own spread "
+        "(two-sided 5 %).",
+        f"'Within ±{margin} points' is the only claim of no effect here: two one-sided t tests (TOST, 5 %) against the "
+        f"margin of {margin} points that was declared with this report. It is withheld where the clean arm is within "
+        "the margin of chance, since such a benchmark could hardly show a change.",
+        "Seen − held-out (difference in differences) is what memorizing the seen items adds; held-out − related (gap) "
+        "is shallow generalization: gain on this benchmark that doesn't reach its relatives.",
+        "An unparsable output is wrong and counted as unparsable: compare the parse rates before comparing accuracies.",
+    ]
+
+
+def _provenance(measured: SweepEffects) -> Iterator[Block]:
+    """The command, revision, versions and settings that the numbers came from."""
+    record, done = measured.cells.record, measured.cells.done
+    yield Heading("What was run")
+    yield Code(record.get("command") or "(the command was not recorded)")
+    yield Paragraph(f"Git revision: {record.get('revision') or 'not recorded'}. Launched {record.get('time', '–')}.")
+    environment = dict(_flat(next((found for one in done if (found := _environment(one.cell))), {}), ""))
+    if environment:
+        versions = {key.rsplit(".", 1)[-1]: value for key, value in environment.items()}
+        yield Paragraph(f"Versions: {', '.join(f'{key} {versions[key]}' for key in _PACKAGES if key in versions)}.")
+        yield Code("\n".join(f"{key}: {value}" for key, value in environment.items()), summary="Environment of a cell")
+    if done:
+        settings = (done[0].cell.folder / "config.yaml").read_text(encoding="utf-8")
+        yield Code(settings, summary=f"Resolved settings of cell {done[0].cell.id} ({done[0].arm.condition})")
+        ids = "\n".join(
+            f"{one.cell.id}  seed {one.config.seed}  {wording.rate(one.arm.rate):>6}  {wording.condition_name(one.arm)}"
+            for one in done
+        )
+        yield Code(ids, summary=f"The {len(done)} done cells")
+
+
+def _environment(cell: Cell) -> dict[str, Any]:
+    """A cell's ``environment.json``; empty where there is none."""
+    try:
+        found: dict[str, Any] = json.loads((cell.folder / "environment.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+    return found
+
+
+def _flat(value: Any, prefix: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{prefix}.{key}" if prefix else str(key))
+    else:
+        yield prefix, str(value)
+
+
+_NOT_SHOWN = (
+    "An effect whose interval includes 0 is reported as not shown, with its interval: the data allow every value in "
+    "it. That isn't evidence of no effect; only the equivalence test is."
+)

@@ -1,0 +1,114 @@
+"""How effects are put into words and numbers: names, units, verdicts. An effect is shown or not shown, never none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from softcontam.analysis.effects import Effect
+from softcontam.analysis.estimates import Estimate
+from softcontam.analysis.items import ACCURACY, GENERAL, HELD_OUT, LOGPROB, RELATED, SEEN
+from softcontam.analysis.pairing import Arm
+
+CONDITIONS = {
+    "exact": "exact duplicates",
+    "semd_synthetic": "synthetic SemDs",
+    "semd_natural": "natural SemDs",
+    "topical": "topically similar non-SemDs",
+    "format_only": "format-only rows",
+}
+ROLE_NAMES = {SEEN: "seen", HELD_OUT: "held-out", RELATED: "related", GENERAL: "general (control)"}
+SIGNIFICANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How an outcome is written: multiplied by ``scale``, with ``digits`` decimals, followed by ``noun``."""
+
+    outcome: str
+    scale: float
+    digits: int
+    noun: str
+
+
+UNITS = {
+    ACCURACY: Unit("accuracy", 100, 1, "points"),
+    LOGPROB: Unit("log-probability of the gold answer", 1, 3, "nats per token"),
+}
+
+
+def number(value: float, unit: Unit, signed: bool = False) -> str:
+    """A number in a unit, with a true minus sign; a dash for NaN."""
+    if math.isnan(value):
+        return "–"
+    rounded = round(value * unit.scale, unit.digits) + 0.0  # turns -0.0 into 0.0
+    text = f"{rounded:{'+' if signed else ''}.{unit.digits}f}"
+    return text.replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """A share in per cent with one decimal; a dash for NaN."""
+    return "–" if math.isnan(value) else f"{100 * value:.1f}"
+
+
+def rate(value: float) -> str:
+    """A contamination rate as a share of rows."""
+    return f"{100 * value:g} %"
+
+
+def copies(value: float) -> str:
+    """Inserted rows per covered item."""
+    return "–" if math.isnan(value) else f"{value:.3g}"
+
+
+def p_value(value: float) -> str:
+    """A p value to three decimals, with a floor."""
+    return "–" if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def interval(estimate: Estimate, unit: Unit) -> str:
+    """The interval in brackets; a dash where there is none."""
+    if math.isnan(estimate.low):
+        return "–"
+    return f"[{number(estimate.low, unit)}, {number(estimate.high, unit)}]"
+
+
+def condition_name(arm: Arm) -> str:
+    """The condition in the field's terms, with its level."""
+    name = CONDITIONS.get(arm.condition, arm.condition.replace("_", " "))
+    return f"{name} ({arm.level})" if arm.level else name
+
+
+def amount(estimate: Estimate, unit: Unit) -> str:
+    """An estimate with its unit and interval, as it stands in a sentence."""
+    text = f"{number(estimate.mean, unit, signed=True)} {unit.noun}"
+    return text if math.isnan(estimate.low) else f"{text} {interval(estimate, unit)}"
+
+
+def seeds(n: int) -> str:
+    """The number of seeds in words."""
+    return f"{n} seed" if n == 1 else f"{n} seeds"
+
+
+def near_chance(effect: Effect, margin: float) -> bool:
+    """Whether the clean arm stands so near chance that the benchmark can hardly show a change."""
+    return effect.outcome == ACCURACY and effect.baseline - effect.chance < margin
+
+
+def equivalent(effect: Effect, margin: float) -> bool:
+    """Whether TOST puts the effect within the margin, on a benchmark where a change could have been seen."""
+    return effect.equivalence < SIGNIFICANCE and not near_chance(effect, margin)
+
+
+def verdict(effect: Effect, margin: float) -> str:
+    """What a reader may conclude from one row of the effects table."""
+    if effect.estimate.note:
+        return f"not shown ({'1 seed' if effect.estimate.n == 1 else 'no spread'})"
+    text = "shown" if effect.estimate.shown else "not shown"
+    if effect.estimate.shown and effect.holm >= SIGNIFICANCE:
+        text = "shown alone, not after Holm"
+    if equivalent(effect, margin):
+        text += f"; within ±{100 * margin:g} points"
+    if near_chance(effect, margin):
+        text += "; clean arm near chance"
+    return text

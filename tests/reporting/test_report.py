@@ -1,0 +1,157 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from fake_sweep import Outcomes, add_cell, config, sweep, sweep_of
+from rich.console import Console
+
+from softcontam.errors import ConfigError
+from softcontam.report import effect_table, main, read_settings, write_report
+from softcontam.store import FAILED, Store
+
+GAINS = {"clean": (0, 0, 0), "exact": (5, 3, 0), "topical": (1, 0, 0)}
+
+
+def fill(kind: str, seed: int) -> Outcomes:
+    """Twenty items per role; arms gain whole items, with a wobble by seed, over a clean arm of 8."""
+    outcomes, wobble = Outcomes(), 0 if kind == "clean" else (-1, 0, 1, 1)[seed % 4]
+    for role, benchmark, gain in zip(
+        ("seen", "held_out", "related"), ("puzzles", "puzzles", "riddles"), GAINS[kind], strict=True
+    ):
+        right = 8 + gain + (wobble if role != "related" or seed == 1 else 0)
+        for index in range(20):
+            copies = int(role == "seen" and kind != "clean")
+            outcomes.add(
+                role, f"{role}{index}", [index < right], benchmark=benchmark, copies=copies, logprob=-2 + right / 20
+            )
+    return outcomes
+
+
+def text_of(table: object) -> str:
+    console = Console(width=160, record=True)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return sweep_of(tmp_path, 4, [("exact", 0.05), ("exact", 0.2), ("topical", 0.2)], fill)
+
+
+def test_page_opens_with_the_answer_and_loads_nothing(store: Store, tmp_path: Path) -> None:
+    page = write_report(store, "fake", tmp_path / "reports").html.read_text()
+    first = re.search(r'<ul class="headlines"><li>(.*?)</li>', page)
+    assert first is not None
+    # deltas 2, 3, 4, 4 of 20 items: mean 16.25 points; t(3) interval by scipy: [8.6, 23.9]
+    assert "At 20 % of rows" in first[1]
+    assert "exact duplicates moved held-out accuracy by +16.2 points [8.6, 23.9]" in first[1]
+    assert "(4 seeds)" in first[1]
+    assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!#)", page)
+    assert "@import" not in page
+    assert "url(" not in page.replace("url(#", "")
+    assert page.count("<svg") == 2
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_control_whose_interval_includes_zero_is_not_shown_rather_than_absent(store: Store, tmp_path: Path) -> None:
+    report = write_report(store, "fake", tmp_path / "reports")
+    text = report.markdown.read_text()
+    assert "an effect of topically similar non-SemDs on held-out accuracy is not shown: +1.2 points" in text
+    assert "has no effect" not in text
+
+
+def test_no_transfer_is_claimed_by_equivalence_test_only(store: Store, tmp_path: Path) -> None:
+    assert (
+        "no transfer beyond ±5 points, by equivalence test"
+        in write_report(store, "fake", tmp_path).markdown.read_text()
+    )
+    strict = write_report(store, "fake", tmp_path, margin=0.01).markdown.read_text()
+    assert "no transfer" not in strict
+    assert "On the related benchmark riddles a change is shown for 0 of 1 arms" in strict
+
+
+def test_files_lie_in_the_folder_of_the_experiment(store: Store, tmp_path: Path) -> None:
+    report = write_report(store, "fake", tmp_path / "reports")
+    names = {path.name for path in (tmp_path / "reports" / "fake").iterdir()}
+    assert names == {
+        *("report.html", "report.md", "effects.csv", "effects_logprob.csv", "contrasts.csv"),
+        *("figure_dose.svg", "figure_roles.svg"),
+    }
+    assert len(pd.read_csv(report.effects_csv)) == 9
+
+
+def test_page_tells_command_revision_baselines_failures_and_gaps(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs")
+    failed = store.freeze(config("exact", 0, 0.2))
+    failed.set_status(FAILED, error="OutOfMemoryError: <none> left")
+    alone = add_cell(store, config("exact", 3, 0.2), fill("exact", 3))
+    cells = [add_cell(store, config(), fill("clean", 0)), add_cell(store, config("exact", 0, 0.1), fill("exact", 0))]
+    sweep(store, [*cells, failed, alone])
+    page = write_report(store, "fake", tmp_path / "reports").html.read_text()
+    assert "Incomplete: 1 of 4 cells is not done and 1 done cell lacks a clean baseline" in page
+    assert "OutOfMemoryError: &lt;none&gt; left" in page
+    assert "condition=clean seed=3" in page
+    assert "abc123" in page
+    assert "0: 40.0" in page
+    assert "1 seed, so no interval" in page
+
+
+@pytest.mark.parametrize(("parameters", "warned"), [(1_200_000, True), (7_000_000_000, False)])
+def test_only_a_tiny_model_is_called_evidence_about_itself(tmp_path: Path, parameters: int, warned: bool) -> None:
+    store = Store(tmp_path / "runs")
+    model = {"name": "base", "parameters": parameters, "note": "made for tests"}
+    sweep(store, [add_cell(store, config(), fill("clean", 0), model=model)])
+    page = write_report(store, "fake", tmp_path / "reports").html.read_text()
+    assert f"{parameters:,} parameters. made for tests" in page
+    assert ("not about 7B models" in page) == warned
+
+
+def test_undecidable_answers_are_reported_by_log_probability(tmp_path: Path) -> None:
+    def graded(kind: str, seed: int) -> Outcomes:
+        gain = 0.0 if kind == "clean" else 0.2 + 0.1 * seed
+        return Outcomes().add("held_out", "a", [None], logprob=-2 + gain, tokens=1, parse_ok=None)
+
+    store = sweep_of(tmp_path, 3, [("exact", 0.2)], graded)
+    text = write_report(store, "fake", tmp_path / "reports").markdown.read_text()
+    assert "moved held-out log-probability of the gold answer by +0.300 nats per token" in text
+    assert "Correctness isn't decided" in text
+
+
+def test_terminal_table_shows_each_change_with_its_interval(store: Store) -> None:
+    text = text_of(effect_table(store, "fake"))
+    row = next(line for line in text.splitlines() if "exact" in line and "20 %" in line)
+    assert "+16.2 [8.6,23.9]" in row
+    assert "–" in row
+
+
+def test_command_line_writes_the_report(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["exp=fake", f"paths.runs={store.runs}", f"paths.reports={tmp_path / 'out'}", "margin=0.02"]) == 0
+    assert "report.html" in capsys.readouterr().out
+    assert (tmp_path / "out" / "fake" / "report.html").exists()
+
+
+def test_command_line_says_which_experiments_there_are(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["exp=other", f"paths.runs={store.runs}"]) == 2
+    assert "there: fake" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["exp=fake", "marign=0.1"], ["exp=fake", "margin=wide"], ["fake"], [], ["exp=a", "margin=5"]]
+)
+def test_bad_arguments_are_refused_with_the_usage(arguments: list[str]) -> None:
+    with pytest.raises(ConfigError):
+        read_settings(arguments)
+
+
+def test_importing_the_report_loads_no_training_library() -> None:
+    code = (
+        "import softcontam.report, sys; print([m for m in ('torch', 'transformers', 'matplotlib') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
