@@ -227,7 +227,7 @@ def conf_dir() -> Path:
 
 
 def derive_seed(seed: int, purpose: str) -> int:
-    """A seed for one purpose (``split``, ``mixture``, ``training``, ``sampling``), stable over versions and machines."""
+    """A seed for one purpose (``split``, ``mixture``, ``training``, ``sampling``), the same on every machine."""
     return int.from_bytes(hashlib.sha256(f"softcontam:{purpose}:{seed}".encode()).digest()[:4], "big") >> 1
 
 

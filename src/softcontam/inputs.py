@@ -24,10 +24,7 @@ def _digest(path: Path, size: int, modified: int) -> str:
 
 def _sha256(path: Path, what: str, remedy: str) -> dict[str, str]:
     """sha256 by name of a file, or of the data files below a folder."""
-    if path.is_file():
-        files = [path]
-    else:
-        files = sorted(file for file in path.rglob("*") if file.suffix in _DATA_SUFFIXES)
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.suffix in _DATA_SUFFIXES)
     if not files:
         raise DataError(f"{what} {path} does not exist. {remedy}")
     stats = [(file, file.stat()) for file in files]
@@ -91,7 +88,8 @@ def input_hashes(config: Config) -> dict[str, str]:
     """
     data = Path(config.paths.data).expanduser()
     found = _model_inputs(config.model)
-    for benchmark in (config.benchmark, *config.eval.related, *config.eval.general, *config.eval.fresh):
+    others: list[BenchmarkConfig | EvalBenchmark] = [*config.eval.related, *config.eval.general, *config.eval.fresh]
+    for benchmark in (config.benchmark, *others):
         found |= _benchmark_inputs(benchmark, data)
     for file in config.mixture.pool.files:
         found |= _sha256(data / file, "pool", "Set mixture.pool.files, paths.data or SOFTCONTAM_DATA.")

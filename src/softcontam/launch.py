@@ -60,7 +60,7 @@ def count_gpus() -> int:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return len([part for part in visible.split(",") if part.strip() not in ("", "-1")])
-    return len([entry for entry in Path("/dev").glob("nvidia[0-9]*")])
+    return len(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
 def count_cpus() -> int:

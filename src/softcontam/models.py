@@ -65,7 +65,9 @@ def load_base(config: ModelConfig) -> BaseModel:
         model.config.eos_token_id = model.generation_config.eos_token_id = tokenizer.eos_token_id
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    model.to(device()).eval()
+    model.to(device())  # type: ignore[arg-type]
+    model.requires_grad_(False)
+    model.train(False)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     return BaseModel(model, tokenizer, Chat(tokenizer, config.template_kwargs, config.eos_token), parameters)
 
@@ -87,7 +89,7 @@ def _load_gguf(folder: Path, config: ModelConfig, dtype: torch.dtype) -> PreTrai
         write_atomically(kept, lambda staged: save_file(state, staged))
     settings = AutoConfig.from_pretrained(str(folder), gguf_file=config.gguf_file)
     settings._attn_implementation = config.attn_implementation
-    model: PreTrainedModel = AutoModelForCausalLM.from_config(settings, dtype=dtype)
+    model: PreTrainedModel = AutoModelForCausalLM.from_config(settings, dtype=dtype)  # type: ignore[no-untyped-call]
     model.load_state_dict(load_file(kept), strict=False)
     model.tie_weights()
     return model

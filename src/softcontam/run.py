@@ -120,7 +120,7 @@ def run(composed: _Composed) -> int:
 
 
 def main() -> None:
-    """Entry point: exit code 0 when every cell is done, 1 when some failed, 2 for a bad command line, 130 for Ctrl-C."""
+    """Entry point: exit code 0 when all cells are done, 1 when some failed, 2 for a bad request, 130 for Ctrl-C."""
     try:
         sys.exit(run(compose()))
     except SoftcontamError as error:

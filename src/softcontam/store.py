@@ -73,7 +73,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
                 os.fsync(stream.fileno())
         if staged.is_dir() and path.exists():
             shutil.rmtree(path)
-        os.replace(staged, path)
+        staged.replace(path)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

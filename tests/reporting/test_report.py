@@ -9,7 +9,7 @@ from fake_sweep import Outcomes, add_cell, config, sweep, sweep_of
 from rich.console import Console
 
 from softcontam.errors import ConfigError
-from softcontam.report import effect_table, main, read_settings, write_report
+from softcontam.report import Report, effect_table, main, read_settings, write_report
 from softcontam.store import FAILED, Store
 
 GAINS = {"clean": (0, 0, 0), "exact": (5, 3, 0), "topical": (1, 0, 0)}
@@ -21,7 +21,7 @@ def fill(kind: str, seed: int) -> Outcomes:
     for role, benchmark, gain in zip(
         ("seen", "held_out", "related"), ("puzzles", "puzzles", "riddles"), GAINS[kind], strict=True
     ):
-        right = 8 + gain + (wobble if role != "related" or seed == 1 else 0)
+        right = 8 + gain + (wobble if role != "related" or seed == 0 else 0)
         for index in range(20):
             copies = int(role == "seen" and kind != "clean")
             outcomes.add(
@@ -37,13 +37,18 @@ def text_of(table: object) -> str:
     return capture.get()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return sweep_of(tmp_path, 4, [("exact", 0.05), ("exact", 0.2), ("topical", 0.2)], fill)
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return sweep_of(tmp_path_factory.mktemp("sweep"), 4, [("exact", 0.05), ("exact", 0.2), ("topical", 0.2)], fill)
 
 
-def test_page_opens_with_the_answer_and_loads_nothing(store: Store, tmp_path: Path) -> None:
-    page = write_report(store, "fake", tmp_path / "reports").html.read_text()
+@pytest.fixture(scope="module")
+def report(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    return write_report(store, "fake", tmp_path_factory.mktemp("reports"))
+
+
+def test_page_opens_with_the_answer_and_loads_nothing(report: Report) -> None:
+    page = report.html.read_text()
     first = re.search(r'<ul class="headlines"><li>(.*?)</li>', page)
     assert first is not None
     # deltas 2, 3, 4, 4 of 20 items: mean 16.25 points; t(3) interval by scipy: [8.6, 23.9]
@@ -58,26 +63,22 @@ def test_page_opens_with_the_answer_and_loads_nothing(store: Store, tmp_path: Pa
     assert len(ids) == len(set(ids))
 
 
-def test_control_whose_interval_includes_zero_is_not_shown_rather_than_absent(store: Store, tmp_path: Path) -> None:
-    report = write_report(store, "fake", tmp_path / "reports")
+def test_control_whose_interval_includes_zero_is_not_shown_rather_than_absent(report: Report) -> None:
     text = report.markdown.read_text()
     assert "an effect of topically similar non-SemDs on held-out accuracy is not shown: +1.2 points" in text
     assert "has no effect" not in text
 
 
-def test_no_transfer_is_claimed_by_equivalence_test_only(store: Store, tmp_path: Path) -> None:
-    assert (
-        "no transfer beyond ±5 points, by equivalence test"
-        in write_report(store, "fake", tmp_path).markdown.read_text()
-    )
+def test_no_transfer_is_claimed_by_equivalence_test_only(report: Report, store: Store, tmp_path: Path) -> None:
+    assert "no transfer beyond ±5 points, by equivalence test" in report.markdown.read_text()
     strict = write_report(store, "fake", tmp_path, margin=0.01).markdown.read_text()
     assert "no transfer" not in strict
     assert "On the related benchmark riddles a change is shown for 0 of 1 arms" in strict
 
 
-def test_files_lie_in_the_folder_of_the_experiment(store: Store, tmp_path: Path) -> None:
-    report = write_report(store, "fake", tmp_path / "reports")
-    names = {path.name for path in (tmp_path / "reports" / "fake").iterdir()}
+def test_files_lie_in_the_folder_of_the_experiment(report: Report) -> None:
+    names = {path.name for path in report.html.parent.iterdir()}
+    assert report.html.parent.name == "fake"
     assert names == {
         *("report.html", "report.md", "effects.csv", "effects_logprob.csv", "contrasts.csv"),
         *("figure_dose.svg", "figure_roles.svg"),

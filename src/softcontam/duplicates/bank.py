@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -118,7 +119,7 @@ def read_bank(path: Path) -> list[BankRow]:
         raise DataError(f"bank {path} lacks the columns {', '.join(absent)}; see docs/architecture.md, duplicate bank")
     rows = []
     for number, record in enumerate(frame.to_dict("records")):
-        values = {name: None if pd.isna(record[name]) else record[name] for name in names}
+        values: dict[str, Any] = {name: None if pd.isna(record[name]) else record[name] for name in names}
         for name in ("row_id", "item_id", "kind", "prompt", "completion", "response_style", "source"):
             if values[name] is None:
                 raise DataError(f"bank {path}: row {number} has no {name}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from softcontam.tinyworld.lexicon import CHANGE, MOVE
@@ -36,7 +37,7 @@ class Style:
     start: tuple[str, ...]
     first: tuple[str, ...]
     later: tuple[str, ...]
-    questions: dict[str, tuple[str, ...]]
+    questions: Mapping[str, tuple[str, ...]]
     told_backwards: bool = False
 
 
@@ -143,20 +144,29 @@ def _reader(pattern: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\\{(\w)\\\}", group, re.escape(pattern)) + r"\Z")
 
 
-def _readers() -> list[tuple[str, str, str, bool, re.Pattern[str]]]:
-    """(world, role of the sentence, query or position, told backwards, regular expression), most specific first."""
-    table: dict[str, tuple[str, str, str, bool, re.Pattern[str]]] = {}
+def _readers() -> list[tuple[str, str, str, re.Pattern[str]]]:
+    """(world, role of the sentence, query or position, regular expression), most specific first."""
+    table: dict[str, tuple[str, str, str, re.Pattern[str]]] = {}
     for world in WORLDS.values():
         for style in world.styles.values():
             groups = {("start", ""): style.start, ("step", "first"): style.first, ("step", "later"): style.later}
             groups.update({("question", query): patterns for query, patterns in style.questions.items()})
             for (role, detail), patterns in groups.items():
                 for pattern in patterns:
-                    table[pattern] = (world.name, role, detail, style.told_backwards, _reader(pattern))
+                    table[pattern] = (world.name, role, detail, _reader(pattern))
     return [table[pattern] for pattern in sorted(table, key=lambda p: (p.count("{"), -len(p)))]
 
 
 _READERS = _readers()
+
+
+def _read_sentence(sentence: str) -> tuple[str, str, str, dict[str, str]]:
+    """World, role and detail of one sentence, and the words in its pattern's places."""
+    for world, role, detail, reader in _READERS:
+        found = reader.match(sentence)
+        if found and (role != "step" or found["v"] in WORLDS[world].verbs):
+            return world, role, detail, found.groupdict()
+    raise ValueError(f"not a sentence of the tinyworld: {sentence!r}")
 
 
 def read(text: str) -> Problem:
@@ -169,13 +179,7 @@ def read(text: str) -> Problem:
     steps: list[tuple[str, str, str, int, str]] = []
     question: tuple[str, str, str, str] | None = None
     for sentence in re.split(r"(?<=[.?]) ", text):
-        for world, role, detail, _, reader in _READERS:
-            found = reader.match(sentence)
-            if found and (role != "step" or found["v"] in WORLDS[world].verbs):
-                break
-        else:
-            raise ValueError(f"not a sentence of the tinyworld: {sentence!r}")
-        fields = found.groupdict()
+        world, role, detail, fields = _read_sentence(sentence)
         actor, thing = fields.get("a", ""), fields.get("o", "")
         if role == "start":
             starts[actor, thing] = int(fields["s"])

@@ -99,7 +99,14 @@ def adapted(base: BaseModel, config: TrainConfig, seed: int) -> Iterator[PeftMod
         vars(restored).pop("peft_config", None)
         for parameter in restored.parameters():
             parameter.requires_grad_(False)
-        restored.eval()
+        restored.train(False)
+
+
+def _last_checkpoint(folder: Path) -> str | None:
+    if not folder.is_dir():
+        return None
+    found: str | None = get_last_checkpoint(str(folder))  # type: ignore[no-untyped-call]
+    return found
 
 
 def train(
@@ -151,7 +158,7 @@ def train(
     trainer.remove_callback(PrinterCallback)
     trainer.kl_penalty = config.kl_penalty
     begun = time.monotonic()
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.is_dir() else None)
+    trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
     seconds = time.monotonic() - begun
     model.eval()
     return TrainingResult(list(trainer.state.log_history), trainer.state.global_step, seconds)
