@@ -9,7 +9,7 @@ import logging
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,10 @@ import pandas as pd
 from peft import PeftModel, set_peft_model_state_dict
 from safetensors.torch import load_file
 
-from softcontam.benchmarks import Benchmark, load_benchmark
-from softcontam.config import BenchmarkConfig, Config, ModelConfig, PoolConfig
-from softcontam.duplicates import Bank, open_bank
-from softcontam.duplicates.bank import bank_rows
+from softcontam.benchmarks import load_benchmark
+from softcontam.config import Config, ModelConfig, PoolConfig
+from softcontam.duplicates import Bank, items_with_rows, open_bank
 from softcontam.environment import environment
-from softcontam.errors import ConfigError
 from softcontam.evaluation import ItemSet, evaluate
 from softcontam.mixture import FamilySplit, Mixture, PoolRow, build_mixture, load_pool, split_by_family
 from softcontam.models import BaseModel, load_base
@@ -81,11 +79,24 @@ class Experiment:
 def prepare(config: Config) -> Experiment:
     """Load what the config names, split by family, and build the mixture."""
     data = Path(config.paths.data).expanduser()
-    benchmark = _chosen_items(config.benchmark, data)
+    beside = [
+        (role, load_benchmark(entry, data).limited(entry.max_items))
+        for role, entries in (
+            ("held_out", config.eval.fresh),
+            ("related", config.eval.related),
+            ("general", config.eval.general),
+        )
+        for entry in entries
+    ]
+    others = [item for _, other in beside for item in other.items]
+    benchmark = load_benchmark(config.benchmark, data)
+    if config.benchmark.only_items_with:
+        benchmark = items_with_rows(config.benchmark, benchmark, data, others)
+    benchmark = benchmark.limited(config.benchmark.max_items)
     split = split_by_family(benchmark, config.benchmark.seen_share, config.seeds.split or 0)
     bank = None
     if config.condition.kind != "clean":
-        bank = open_bank(config.condition, config.benchmark, benchmark, data)
+        bank = open_bank(config.condition, config.benchmark, benchmark, data, others)
     base = _base(json.dumps(asdict(config.model)))
     mixture = build_mixture(
         config.mixture,
@@ -97,14 +108,7 @@ def prepare(config: Config) -> Experiment:
         config.seeds.mixture or 0,
     )
     sets = [ItemSet("seen", benchmark, split.seen), ItemSet("held_out", benchmark, split.held_out)]
-    for role, entries in (
-        ("held_out", config.eval.fresh),
-        ("related", config.eval.related),
-        ("general", config.eval.general),
-    ):
-        for entry in entries:
-            other = load_benchmark(entry, data)
-            sets.append(ItemSet(role, other, other.items))
+    sets += [ItemSet(role, other, other.items) for role, other in beside]
     return Experiment(base, split, bank, mixture, tuple(sets))
 
 
@@ -117,19 +121,6 @@ def _base(settings: str) -> BaseModel:
 @lru_cache(maxsize=1)
 def _pool(settings: str, data: Path) -> list[PoolRow]:
     return load_pool(PoolConfig(**json.loads(settings)), data)
-
-
-def _chosen_items(config: BenchmarkConfig, data: Path) -> Benchmark:
-    """The benchmark, reduced to items that have bank rows where ``only_items_with`` asks for it (in all arms alike)."""
-    if config.only_items_with is None:
-        return load_benchmark(config, data)
-    if config.only_items_with not in config.banks:
-        raise ConfigError(f"benchmark.only_items_with={config.only_items_with} is no key of benchmark.banks")
-    benchmark = load_benchmark(replace(config, max_items=None), data)
-    rows = bank_rows(config.only_items_with, config.banks[config.only_items_with], benchmark.items, data)
-    covered = {row.item_id for row in rows}
-    reduced = replace(benchmark, items=tuple(item for item in benchmark.items if item.item_id in covered))
-    return reduced.limited(config.max_items)
 
 
 def _train(cell: Cell, experiment: Experiment, model: PeftModel, config: Config) -> TrainingResult:

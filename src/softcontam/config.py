@@ -41,7 +41,11 @@ class BankConfig:
 
 @dataclass
 class BenchmarkConfig:
-    """A benchmark: what is split into seen and held-out."""
+    """A benchmark: what is split into seen and held-out.
+
+    ``only_items_with`` names kinds of bank; items with fewer than ``min_rows`` rows in any of these are left out of
+    all arms alike.
+    """
 
     name: str = MISSING
     module: str = MISSING
@@ -50,7 +54,8 @@ class BenchmarkConfig:
     response_style: str = "answer"
     seen_share: float = 0.5
     banks: dict[str, BankConfig] = field(default_factory=dict)
-    only_items_with: str | None = None
+    only_items_with: list[str] = field(default_factory=list)
+    min_rows: int = 1
     max_items: int | None = None
     params: dict[str, Any] = field(default_factory=dict)
 

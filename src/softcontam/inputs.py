@@ -93,9 +93,9 @@ def input_hashes(config: Config) -> dict[str, str]:
         found |= _benchmark_inputs(benchmark, data)
     for file in config.mixture.pool.files:
         found |= _sha256(data / file, "pool", "Set mixture.pool.files, paths.data or SOFTCONTAM_DATA.")
-    banks = {"bank": config.condition.kind, "items": config.benchmark.only_items_with}
-    for use, kind in banks.items():
-        bank = config.benchmark.banks.get(kind) if kind else None
+    uses = [("bank", config.condition.kind), *(("items", kind) for kind in config.benchmark.only_items_with)]
+    for use, kind in uses:
+        bank = config.benchmark.banks.get(kind)
         if bank is not None and bank.path is not None:
             found |= _sha256(data / bank.path, use, f"Set benchmark.banks.{kind}.path, paths.data or SOFTCONTAM_DATA.")
     return found

@@ -11,6 +11,7 @@ import queue
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,9 +72,12 @@ def count_cpus() -> int:
 def _prepare_worker(threads: int) -> None:
     """Leave Ctrl-C to the parent, and keep to the given number of threads."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.filterwarnings("ignore", category=FutureWarning)
     import torch
+    from transformers.utils.logging import disable_progress_bar
 
     torch.set_num_threads(threads)
+    disable_progress_bar()
 
 
 class _Worker:
@@ -97,14 +101,14 @@ class _Worker:
         try:
             result: str = self.executor.submit(work, str(cell.folder)).result()
         except TerminatedWorkerError:
-            self.stop()
+            self.stop(at_once=True)
             self.executor = self._start()
             return "the worker process died (killed, or out of memory)"
         return result
 
-    def stop(self) -> None:
-        """End the process at once."""
-        self.executor.shutdown(wait=False, kill_workers=True)
+    def stop(self, at_once: bool) -> None:
+        """End the process: when it has nothing left to do, or at once."""
+        self.executor.shutdown(wait=not at_once, kill_workers=at_once)
 
 
 def launch(
@@ -171,7 +175,8 @@ def launch(
             while thread.is_alive():
                 thread.join(timeout=0.2)
     finally:
+        at_once = any(thread.is_alive() for thread in threads)
         stop.set()
         for worker in workers:
-            worker.stop()
+            worker.stop(at_once)
     return finished

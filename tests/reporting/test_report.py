@@ -108,7 +108,7 @@ def test_only_a_tiny_model_is_called_evidence_about_itself(tmp_path: Path, param
     model = {"name": "base", "parameters": parameters, "note": "made for tests"}
     sweep(store, [add_cell(store, config(), fill("clean", 0), model=model)])
     page = write_report(store, "fake", tmp_path / "reports").html.read_text()
-    assert f"{parameters:,} parameters. made for tests" in page
+    assert f"{parameters:,} parameters; made for tests" in page
     assert ("not about 7B models" in page) == warned
 
 

@@ -258,7 +258,9 @@ def _mixture_notes(pairs: Sequence[Pair]) -> list[str]:
         notes.append(f"In {differing} cases arms of the same seed and dose replaced different slots of the mixture.")
     near = max((len(pair.clean.metrics.get("near_benchmark") or []) for pair in pairs), default=0)
     if near:
-        notes.append(f"Up to {near} clean rows of a mixture are themselves near a benchmark item, in every arm alike.")
+        notes.append(
+            f"Clean rows that are themselves near a benchmark item, in every arm alike: at most {near} in a mixture."
+        )
     return notes
 
 

@@ -92,11 +92,11 @@ def load_benchmark(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Bench
         if error.name != f"softcontam.benchmarks.{config.module}":
             raise
         known = ", ".join(
-            sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in ("__init__", "item"))
+            sorted(path.stem for path in Path(__file__).parent.glob("*.py") if "\ndef load(" in path.read_text("utf-8"))
         )
         raise ConfigError(f"benchmark module {config.module!r} does not exist. There are: {known}.") from None
     benchmark: Benchmark = module.load(config, data)
     repeated = [item_id for item_id, count in Counter(item.item_id for item in benchmark.items).items() if count > 1]
     if repeated:
         raise DataError(f"benchmark {config.name}: item id {repeated[0]!r} occurs more than once")
-    return benchmark.limited(config.max_items)
+    return benchmark

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -131,8 +131,13 @@ def read_bank(path: Path) -> list[BankRow]:
     return rows
 
 
-def open_bank(condition: ConditionConfig, config: BenchmarkConfig, benchmark: Benchmark, data: Path) -> Bank:
+def open_bank(
+    condition: ConditionConfig, config: BenchmarkConfig, benchmark: Benchmark, data: Path, others: Sequence[Item] = ()
+) -> Bank:
     """The rows of a condition for the items of a benchmark.
+
+    Args:
+        others: items of the other benchmarks, which rows that are to be no duplicates must not duplicate either.
 
     Raises:
         ConfigError: no bank, source or level of that name.
@@ -143,7 +148,7 @@ def open_bank(condition: ConditionConfig, config: BenchmarkConfig, benchmark: Be
         from softcontam.duplicates import exact
 
         return Bank.of(kind, None, map(exact.row, benchmark.items))
-    rows = bank_rows(kind, config.banks[kind], benchmark.items, data)
+    rows = bank_rows(kind, config.banks[kind], benchmark.items, data, others)
     levels = sorted({row.level for row in rows if row.level})
     if level is not None and level not in levels:
         raise ConfigError(
@@ -153,7 +158,32 @@ def open_bank(condition: ConditionConfig, config: BenchmarkConfig, benchmark: Be
     return Bank.of(kind, level, chosen)
 
 
-def bank_rows(kind: str, config: BankConfig, items: Sequence[Item], data: Path) -> list[BankRow]:
+def items_with_rows(config: BenchmarkConfig, benchmark: Benchmark, data: Path, others: Sequence[Item]) -> Benchmark:
+    """The benchmark without the items that a bank of ``only_items_with`` has too few rows for.
+
+    Where rows are shared out between items (nearest corpus rows), fewer items change who gets which: this is repeated
+    until every item that is left has its rows.
+
+    Raises:
+        ConfigError: ``only_items_with`` names a kind without a bank.
+    """
+    unknown = [kind for kind in config.only_items_with if kind not in config.banks]
+    if unknown:
+        raise ConfigError(f"benchmark.only_items_with: {unknown[0]} is no key of benchmark.banks of {config.name}")
+    while True:
+        kept = benchmark.items
+        for kind in config.only_items_with:
+            rows = bank_rows(kind, config.banks[kind], kept, data, others)
+            counts = Counter(row.item_id for row in rows)
+            kept = tuple(item for item in kept if counts[item.item_id] >= config.min_rows)
+        if kept == benchmark.items:
+            return benchmark
+        benchmark = replace(benchmark, items=kept)
+
+
+def bank_rows(
+    kind: str, config: BankConfig, items: Sequence[Item], data: Path, others: Sequence[Item] = ()
+) -> list[BankRow]:
     """All rows of one kind from its configured source, checked, for these items only."""
     if config.source == "tinyworld":
         from softcontam.duplicates import tinyworld
@@ -166,7 +196,7 @@ def bank_rows(kind: str, config: BankConfig, items: Sequence[Item], data: Path) 
     elif config.source == "nearest":
         from softcontam.duplicates import nearest
 
-        rows = nearest.rows(config, items, data)
+        rows = nearest.rows(config, items, data, others)
     elif config.source == "parquet":
         rows = [row for row in read_bank(data / str(config.path)) if row.kind == kind]
     else:

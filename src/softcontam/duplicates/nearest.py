@@ -74,11 +74,12 @@ class CorpusRow:
     assistant: str
 
 
-def rows(config: BankConfig, items: Sequence[Item], data: Path) -> list[BankRow]:
+def rows(config: BankConfig, items: Sequence[Item], data: Path, others: Sequence[Item] = ()) -> list[BankRow]:
     """Up to ``params.per_item`` rows of kind ``topical`` for each item, no corpus row twice.
 
     Rows are handed out in rounds: every item gets its first row before any gets its second. Within a round the nearest
-    pair goes first, ties in the order of items and corpus.
+    pair goes first, ties in the order of items and corpus. No row is a possible duplicate of one of ``others`` (items
+    of related benchmarks) either.
 
     Raises:
         ConfigError: no path, or parameters that are missing or out of range.
@@ -102,8 +103,9 @@ def rows(config: BankConfig, items: Sequence[Item], data: Path) -> list[BankRow]
     vectorizer = TfidfVectorizer(analyzer=_words, sublinear_tf=True)
     vectorizer.fit([*map(_task, items), *(row.user for row in corpus)])
     near = _cosines(vectorizer, [_task(item) for item in items], usable)
-    nearest = np.vstack([near, _cosines(vectorizer, _rewordings(config, items, data), usable)]).max(axis=0)
-    allowed = (nearest < ceiling) & ~_same_code(items, usable)
+    avoided = [*(_task(item) for item in others), *_rewordings(config, items, data)]
+    nearest = np.vstack([near, _cosines(vectorizer, avoided, usable)]).max(axis=0)
+    allowed = (nearest < ceiling) & ~_same_code([*items, *others], usable)
     chosen = _assign(np.where(allowed, near, 0.0), per_item)
     return [
         _row(items[item], usable[index], cosine, float(ceiling), template, str(config.path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Protocol
@@ -69,15 +69,14 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text. The first ``labels`` columns are words and left-aligned, and so is the last if ``remark``."""
+    """Rows of text. Columns named in ``words`` are left-aligned; the others hold numbers and are right-aligned."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
-    labels: int
-    remark: bool = False
+    words: Collection[str]
 
     def _is_text(self, column: int) -> bool:
-        return column < self.labels or (self.remark and column == len(self.header) - 1)
+        return self.header[column] in self.words
 
     def html(self) -> str:
         """This part as HTML, in a box that scrolls sideways on narrow screens."""
@@ -119,19 +118,32 @@ class Figure:
 
 @dataclass(frozen=True)
 class Code:
-    """Text to be read or copied letter by letter; folded under ``summary`` where there is one."""
+    """Text to be read or copied letter by letter."""
 
     text: str
-    summary: str = ""
 
     def html(self) -> str:
         """This part as HTML."""
-        body = f"<pre><code>{escape(self.text)}</code></pre>"
-        return f"<details><summary>{escape(self.summary)}</summary>{body}</details>" if self.summary else body
+        return f"<pre><code>{escape(self.text)}</code></pre>"
 
     def markdown(self) -> str:
         """This part as Markdown."""
-        body = f"```text\n{self.text.rstrip()}\n```"
-        if not self.summary:
-            return body
-        return f"<details><summary>{escape(self.summary)}</summary>\n\n{body}\n\n</details>"
+        return f"```text\n{self.text.rstrip()}\n```"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Other blocks behind a line to click on."""
+
+    summary: str
+    blocks: Sequence[Block]
+
+    def html(self) -> str:
+        """This part as HTML."""
+        inner = "\n".join(block.html() for block in self.blocks)
+        return f"<details><summary>{escape(self.summary)}</summary>{inner}</details>"
+
+    def markdown(self) -> str:
+        """This part as Markdown."""
+        inner = "\n\n".join(block.markdown() for block in self.blocks)
+        return f"<details><summary>{escape(self.summary)}</summary>\n\n{inner}\n\n</details>"

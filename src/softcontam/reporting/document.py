@@ -12,7 +12,7 @@ _CSS = """
 *{box-sizing:border-box}
 body{margin:0;background:#fff;color:var(--ink);
 font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
-main{max-width:72rem;margin:0 auto;padding:2.5rem 1.25rem 5rem}
+main{max-width:84rem;margin:0 auto;padding:2.5rem 1.25rem 5rem}
 h1{font-size:1.9rem;line-height:1.2;margin:0 0 1rem;overflow-wrap:anywhere}
 h2{font-size:1.3rem;margin:2.75rem 0 .75rem;padding-bottom:.3rem;border-bottom:1px solid var(--line)}
 h3{font-size:1.05rem;margin:1.75rem 0 .5rem}
@@ -32,11 +32,11 @@ th,td{padding:.38rem .65rem;text-align:left;vertical-align:top;border-bottom:1px
 th{background:var(--wash);font-weight:600;vertical-align:bottom}
 tbody tr:last-child td{border-bottom:0}tbody tr:hover td{background:var(--wash)}
 .n{text-align:right}
-td:last-child:not(.n){white-space:normal;min-width:9rem}
+td:last-child:not(.n){white-space:normal;min-width:12rem}
 pre{overflow-x:auto;padding:.8rem 1rem;background:var(--wash);border-radius:6px;font-size:.82rem;line-height:1.45}
 details{margin:.6rem 0}summary{cursor:pointer;color:var(--accent)}
 @media (max-width:40rem){main{padding:1.25rem .9rem 3rem}h1{font-size:1.5rem}.headlines{font-size:1rem}
-figure{overflow-x:auto}figure svg{min-width:34rem}}
+figure{overflow-x:auto}figure svg{min-width:var(--legible)}}
 @media print{.scroll{overflow:visible}details>*{display:block}}
 """.strip()
 

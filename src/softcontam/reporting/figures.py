@@ -70,7 +70,7 @@ def role_figure(effects: Sequence[Effect], name: str) -> str:
     """
     top = highest_dose(effects)
     panels, lines = _panels(top), _lines(top)
-    unit, width = UNITS[top[0].outcome], 0.8 / len(lines)
+    unit, width = UNITS[top[0].outcome], 0.8 / max(len(lines), 3)
     with _figure(8.4, 3.9) as figure:
         axis = figure.subplots()
         for index, line in enumerate(lines):
@@ -198,7 +198,8 @@ def _svg(figure: Figure, name: str) -> str:
     svg = stream.getvalue()
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"(<svg[^>]*?) height=\"[^\"]*\"", r"\1", svg, count=1)
-    widest = f'style="max-width:{figure.get_figwidth() * 88:.0f}px"'
+    width = figure.get_figwidth()
+    widest = f'style="max-width:{width * 88:.0f}px;--legible:{width * 66:.0f}px"'
     svg = re.sub(r"(<svg[^>]*?) width=\"[^\"]*\"", rf"\1 {widest}", svg, count=1)
     svg = re.sub(r"'DejaVu Sans'", _FONT.replace('"', "'"), svg)
     return re.sub(r"((?:id=\"|url\(#|href=\"#))", rf"\1{name}-", svg) + "\n"

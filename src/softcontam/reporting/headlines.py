@@ -115,7 +115,7 @@ def _gaps(measured: SweepEffects) -> list[str]:
         parts.append(f"{unfinished} of {total} cells {'is' if unfinished == 1 else 'are'} not done")
     if missing:
         parts.append(f"{missing} done {'cell lacks' if missing == 1 else 'cells lack'} a clean baseline")
-    return [f"Incomplete: {' and '.join(parts)}; what they would add enters no number here."] if parts else []
+    return [f"Incomplete: {' and '.join(parts)}; nothing of that enters the numbers here."] if parts else []
 
 
 def _dose(effect: Effect) -> str:

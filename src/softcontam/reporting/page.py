@@ -10,7 +10,7 @@ from typing import Any
 from softcontam.analysis.effects import Effect, SweepEffects
 from softcontam.analysis.items import ACCURACY, LOGPROB
 from softcontam.reporting import figures, tables, wording
-from softcontam.reporting.blocks import Block, Bullets, Code, Figure, Heading, Paragraph
+from softcontam.reporting.blocks import Block, Bullets, Code, Figure, Folded, Heading, Paragraph
 from softcontam.reporting.headlines import headlines
 from softcontam.store import Cell
 
@@ -46,7 +46,7 @@ def _models(measured: SweepEffects) -> Iterator[Block]:
     for model in models.values():
         parameters, note = model.get("parameters"), str(model.get("note") or "")
         size = f", {parameters:,} parameters" if parameters else ""
-        yield Paragraph(f"Base model: {model['name']}{size}. {note}".strip(), style="model")
+        yield Paragraph(f"Base model: {model['name']}{size}{f'; {note}' if note else ''}", style="model")
         if (parameters and parameters < TINY) or (not parameters and "tiny" in note.lower()):
             yield Paragraph(
                 f"{model['name']} is tiny: what it shows is evidence about this model and about the pipeline, not "
@@ -94,7 +94,9 @@ def _sizes(effects: Sequence[Effect]) -> str:
         text = f"{wording.ROLE_NAMES[role]} {name}: {items[0]}{f'–{items[-1]}' if len(items) > 1 else ''} items"
         if unit.outcome == ACCURACY:
             parsed = sorted(one.parse_rate for one in members)
-            text += f", chance {wording.percent(members[0].chance)} %, parsed {wording.percent(parsed[0])} % or more"
+            if not math.isnan(members[0].chance):
+                text += f", chance {wording.percent(members[0].chance)} %"
+            text += f", parsed {wording.percent(parsed[0])} % or more"
         known = sorted(one.estimate.detectable for one in members if not math.isnan(one.estimate.detectable))
         if known:
             text += f", detectable {wording.number(known[len(known) // 2], unit)} {unit.noun} (median)"
@@ -111,7 +113,7 @@ def _incomplete(measured: SweepEffects) -> Iterator[Block]:
     yield Heading("Cells")
     yield Paragraph(
         f"{len(cells.done)} of {len(cells.record['cells'])} cells done, {failed} failed, "
-        f"{len(states) - failed} not run to their end; {len(cells.missing)} done cells without a clean baseline."
+        f"{len(states) - failed} not run to their end. Done cells without a clean baseline: {len(cells.missing)}."
     )
     if cells.unfinished:
         yield tables.unfinished(measured)
@@ -124,25 +126,29 @@ def _incomplete(measured: SweepEffects) -> Iterator[Block]:
 
 
 def _tables(measured: SweepEffects) -> Iterator[Block]:
-    """Baselines, effects and contrasts: the primary outcome first, then the other."""
+    """Baselines, effects and contrasts of the primary outcome, then the other outcome's folded away."""
     primary = measured.primary
-    for outcome in (primary, *({ACCURACY, LOGPROB} - {primary})):
-        unit = wording.UNITS[outcome]
-        if outcome not in measured.outcomes:
-            continue
-        second = "" if outcome == primary else " (second outcome)"
-        yield Heading(f"Clean arm: {unit.outcome}{second}")
-        yield tables.baselines(measured, outcome)
-        if measured.of(outcome):
-            yield Heading(f"Effects on {unit.outcome}{second}")
-            yield Paragraph(_NOT_SHOWN)
-            yield tables.effects(measured, outcome)
-        if any(one.outcome == outcome for one in measured.contrasts):
-            yield Heading("Differences between roles", 3)
-            yield tables.contrasts(measured, outcome)
+    yield from _outcome_tables(measured, primary)
+    for other in measured.outcomes - {primary}:
+        name = wording.UNITS[other].outcome
+        yield Folded(f"Second outcome: {name}", list(_outcome_tables(measured, other)))
     if measured.cells.pairs:
         yield Heading("What the arms were trained on")
         yield tables.mixtures(measured)
+
+
+def _outcome_tables(measured: SweepEffects, outcome: str) -> Iterator[Block]:
+    name = wording.UNITS[outcome].outcome
+    if measured.of(outcome):
+        yield Heading(f"Effects on {name}")
+        yield Paragraph(_NOT_SHOWN)
+        yield tables.effects(measured, outcome)
+    if any(one.outcome == outcome for one in measured.contrasts):
+        yield Heading(f"Differences between roles in the effect on {name}")
+        yield tables.contrasts(measured, outcome)
+    if any(one.outcome == outcome for one in measured.baselines):
+        yield Heading(f"Clean arm: {name}")
+        yield tables.baselines(measured, outcome)
 
 
 def _how_to_read(measured: SweepEffects) -> list[str]:
@@ -178,15 +184,17 @@ def _provenance(measured: SweepEffects) -> Iterator[Block]:
     if environment:
         versions = {key.rsplit(".", 1)[-1]: value for key, value in environment.items()}
         yield Paragraph(f"Versions: {', '.join(f'{key} {versions[key]}' for key in _PACKAGES if key in versions)}.")
-        yield Code("\n".join(f"{key}: {value}" for key, value in environment.items()), summary="Environment of a cell")
+        yield Folded(
+            "Environment of a cell", [Code("\n".join(f"{key}: {value}" for key, value in environment.items()))]
+        )
     if done:
         settings = (done[0].cell.folder / "config.yaml").read_text(encoding="utf-8")
-        yield Code(settings, summary=f"Resolved settings of cell {done[0].cell.id} ({done[0].arm.condition})")
+        yield Folded(f"Resolved settings of cell {done[0].cell.id} ({done[0].arm.condition})", [Code(settings)])
         ids = "\n".join(
             f"{one.cell.id}  seed {one.config.seed}  {wording.rate(one.arm.rate):>6}  {wording.condition_name(one.arm)}"
             for one in done
         )
-        yield Code(ids, summary=f"The {len(done)} done cells")
+        yield Folded(f"The {len(done)} done cells", [Code(ids)])
 
 
 def _environment(cell: Cell) -> dict[str, Any]:

@@ -12,34 +12,44 @@ from softcontam.reporting import wording
 from softcontam.reporting.blocks import Table
 from softcontam.reporting.wording import UNITS, number, percent
 
-_ARM = ("condition", "level", "rate", "copies")
+_ARM = ("condition", "rate", "copies")
+_WORDS = (
+    "benchmark",
+    "role",
+    "condition",
+    "verdict",
+    "each seed",
+    "contrast of changes",
+    "cell",
+    "arm",
+    "state",
+    "error",
+)
+_MISSING = ("arm", "what is missing", "command that runs it")
 
 
 def effects(measured: SweepEffects, outcome: str) -> Table:
-    """One row per effect, with what is needed to judge it."""
+    """One row per effect, what it is first and then what is needed to judge it."""
     unit, accuracy = UNITS[outcome], outcome == ACCURACY
-    value = ("arm %", "clean %") if accuracy else ("arm", "clean")
-    extra = ("chance %", "parsed %", "parsed clean %") if accuracy else ()
     header = (
-        *("benchmark", "role", *_ARM, "items", "families", "seeds", *value, *extra),
-        *(f"Δ {unit.noun}", "95 % interval", "p", "p (Holm)", "detectable", "verdict"),
+        *("benchmark", "role", *_ARM, *(("clean %", "arm %") if accuracy else ("clean", "arm"))),
+        *(f"Δ {unit.noun}", "95 % interval", "verdict", "p", "p (Holm)", "detectable"),
+        *(("parsed %", "clean parsed %", "chance %") if accuracy else ()),
+        *("items", "families", "seeds"),
     )
-    rows = [_effect_row(one, measured.margin) for one in measured.of(outcome)]
-    return Table(header, rows, labels=4, remark=True)
+    return Table(header, [_effect_row(one, measured.margin) for one in measured.of(outcome)], _WORDS)
 
 
 def _effect_row(one: Effect, margin: float) -> list[str]:
     unit, estimate = UNITS[one.outcome], one.estimate
-    arm = _arm(one.arm, one.copies)
-    rates = [percent(rate) for rate in (one.chance, one.parse_rate, one.baseline_parse_rate)]
+    rates = [percent(share) for share in (one.parse_rate, one.baseline_parse_rate, one.chance)]
     return [
-        *(_benchmark(one.benchmark, one.arm.setup), wording.ROLE_NAMES[one.role], *arm),
-        *(str(one.n_items), str(one.n_families), str(estimate.n)),
-        *(number(one.value, unit), number(one.baseline, unit)),
-        *(rates if one.outcome == ACCURACY else []),
-        *(number(estimate.mean, unit, signed=True), wording.interval(estimate, unit)),
+        *(_benchmark(one.benchmark, one.arm.setup), wording.ROLE_NAMES[one.role], *_arm(one.arm, one.copies)),
+        *(number(one.baseline, unit), number(one.value, unit)),
+        *(number(estimate.mean, unit, signed=True), wording.interval(estimate, unit), wording.verdict(one, margin)),
         *(wording.p_value(estimate.p), wording.p_value(one.holm), number(estimate.detectable, unit)),
-        wording.verdict(one, margin),
+        *(rates if one.outcome == ACCURACY else []),
+        *(str(one.n_items), str(one.n_families), str(estimate.n)),
     ]
 
 
@@ -49,20 +59,20 @@ def contrasts(measured: SweepEffects, outcome: str) -> Table:
     rows = [
         [
             "seen − held-out (DiD)" if one.kind == DID else "held-out − related (gap)",
-            one.benchmark if one.kind == DID else f"{one.benchmark} − {one.minus_benchmark}",
+            _benchmark(one.benchmark if one.kind == DID else f"{one.benchmark} − {one.minus_benchmark}", one.arm.setup),
             *_arm(one.arm, one.copies),
-            str(one.estimate.n),
             number(one.estimate.mean, unit, signed=True),
             wording.interval(one.estimate, unit),
+            "shown" if one.estimate.shown else "not shown",
             wording.p_value(one.estimate.p),
             number(one.estimate.detectable, unit),
-            "shown" if one.estimate.shown else "not shown",
+            str(one.estimate.n),
         ]
         for one in measured.contrasts
         if one.outcome == outcome
     ]
-    interval = (f"{unit.noun}", "95 % interval", "p", "detectable", "verdict")
-    return Table(("contrast of changes", "benchmark", *_ARM, "seeds", *interval), rows, labels=4, remark=True)
+    interval = (unit.noun, "95 % interval", "verdict", "p", "detectable", "seeds")
+    return Table(("contrast of changes", "benchmark", *_ARM, *interval), rows, _WORDS)
 
 
 def baselines(measured: SweepEffects, outcome: str) -> Table:
@@ -78,8 +88,8 @@ def baselines(measured: SweepEffects, outcome: str) -> Table:
         if accuracy:
             row += [percent(one.parse_rate), percent(one.chance), percent(1 - one.mean)]
         rows.append([*row, by_seed])
-    measures = ("mean %", "parsed %", "chance %", "headroom") if accuracy else ("mean",)
-    return Table(("benchmark", "role", "items", *measures, "each seed"), rows, labels=2, remark=True)
+    measures = ("mean %", "parsed %", "chance %", "headroom, points") if accuracy else ("mean",)
+    return Table(("benchmark", "role", "items", *measures, "each seed"), rows, _WORDS)
 
 
 def mixtures(measured: SweepEffects) -> Table:
@@ -108,7 +118,7 @@ def mixtures(measured: SweepEffects) -> Table:
         "steps",
         "trained tokens, % of clean",
     )
-    return Table(header, rows, labels=2)
+    return Table(header, rows, _WORDS)
 
 
 def unfinished(measured: SweepEffects) -> Table:
@@ -117,7 +127,7 @@ def unfinished(measured: SweepEffects) -> Table:
         [one.cell_id, one.arm, "–" if one.seed is None else str(one.seed), one.state, one.error or "–"]
         for one in measured.cells.unfinished
     ]
-    return Table(("cell", "arm", "seed", "state", "error"), rows, labels=5)
+    return Table(("cell", "arm", "seed", "state", "error"), rows, _WORDS)
 
 
 def missing(measured: SweepEffects) -> Table:
@@ -126,12 +136,11 @@ def missing(measured: SweepEffects) -> Table:
         [wording.condition_name(one.arm), wording.rate(one.arm.rate), str(one.seed), one.reason, one.command]
         for one in measured.cells.missing
     ]
-    return Table(("arm", "rate", "seed", "what is missing", "command that runs it"), rows, labels=5)
+    return Table(("arm", "rate", "seed", "what is missing", "command that runs it"), rows, _MISSING)
 
 
-def _arm(arm: Arm, copies: float) -> tuple[str, str, str, str]:
-    name = wording.CONDITIONS.get(arm.condition, arm.condition)
-    return name, arm.level or "–", wording.rate(arm.rate), wording.copies(copies)
+def _arm(arm: Arm, copies: float) -> tuple[str, str, str]:
+    return wording.condition_name(arm), wording.rate(arm.rate), wording.copies(copies)
 
 
 def _benchmark(name: str, setup: str) -> str:

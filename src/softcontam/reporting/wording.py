@@ -106,9 +106,9 @@ def verdict(effect: Effect, margin: float) -> str:
         return f"not shown ({'1 seed' if effect.estimate.n == 1 else 'no spread'})"
     text = "shown" if effect.estimate.shown else "not shown"
     if effect.estimate.shown and effect.holm >= SIGNIFICANCE:
-        text = "shown alone, not after Holm"
+        text = "shown, but not after Holm"
     if equivalent(effect, margin):
-        text += f"; within ±{100 * margin:g} points"
+        text += f", within ±{100 * margin:g} points"
     if near_chance(effect, margin):
-        text += "; clean arm near chance"
+        text += ", clean arm near chance"
     return text
