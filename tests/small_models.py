@@ -68,12 +68,12 @@ def write_qwen3(folder: Path, *, bos: bool = False) -> ModelConfig:
     model = Qwen3ForCausalLM(
         Qwen3Config(
             vocab_size=len(tokenizer),
-            hidden_size=96,
-            intermediate_size=256,
+            hidden_size=128,
+            intermediate_size=384,
             num_hidden_layers=3,
             num_attention_heads=4,
             num_key_value_heads=2,
-            head_dim=24,
+            head_dim=32,
             max_position_embeddings=512,
             initializer_range=0.1,
             tie_word_embeddings=True,

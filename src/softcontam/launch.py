@@ -77,7 +77,7 @@ def _prepare_worker(threads: int) -> None:
     from transformers.utils.logging import disable_progress_bar
 
     torch.set_num_threads(threads)
-    disable_progress_bar()
+    disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 class _Worker:

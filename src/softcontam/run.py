@@ -21,10 +21,11 @@ from softcontam.environment import git_revision
 from softcontam.errors import ConfigError, SoftcontamError
 from softcontam.inputs import input_hashes
 from softcontam.launch import Finished, launch
-from softcontam.report import effect_table, write_report
+from softcontam.report import write_report
+from softcontam.reporting.terminal import terminal_table
 from softcontam.store import Cell, Store
 
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 110)
 
 
 class _Composed:
@@ -87,10 +88,9 @@ class _Progress:
         level = f" {config.condition.level}" if config.condition.level else ""
         what = f"{config.condition.kind}{level} rate {config.mixture.rate:g} seed {config.seed}"
         state = "done" if done.error is None else f"[red]FAILED[/red] {done.error}"
-        console.print(
+        _say(
             f"cell {self.finished} of {self.total}  {done.cell.id}  {what}  {done.seconds:.1f} s  {state}"
-            f"  (about {left / 60:.1f} min left)",
-            highlight=False,
+            f"  (about {left / 60:.1f} min left)"
         )
 
 
@@ -101,22 +101,27 @@ def run(composed: _Composed) -> int:
     cells: Sequence[Cell] = list(composed.cells.values())
     store = Store(config.paths.runs)
     command = shlex.join(["python", "-m", "softcontam.run", *sys.argv[1:]])
-    store.write_sweep(config.experiment, list(cells), {"command": command, "revision": git_revision()})
-    todo = sum(not cell.done for cell in cells)
-    console.print(
-        f"{config.experiment}: {len(cells)} cells, {len(cells) - todo} done before, {todo} to run, in {store.runs}"
+    store.write_sweep(
+        config.experiment,
+        list(cells),
+        {"command": command, "revision": git_revision(), "overrides": composed.overrides},
     )
+    todo = sum(not cell.done for cell in cells)
+    _say(f"{config.experiment}: {len(cells)} cells, {len(cells) - todo} done before, {todo} to run, in {store.runs}")
     finished = launch(cells, config.cluster, _Progress(todo))
     failed = [record for record in finished if record.error is not None]
     if any(cell.done for cell in cells):
-        console.print(effect_table(store, config.experiment))
-        paths = write_report(store, config.experiment, config.paths.reports)
-        console.print(f"report: {paths.html}", highlight=False)
+        report = write_report(store, config.experiment, config.paths.reports)
+        console.print(terminal_table(report.effects))
+        _say(f"report: {report.html}")
     if failed:
-        console.print(
-            f"[red]{len(failed)} of {len(cells)} cells failed[/red]; launch again to retry them", highlight=False
-        )
+        _say(f"[red]{len(failed)} of {len(cells)} cells failed[/red]; launch again to retry them")
     return 1 if failed else 0
+
+
+def _say(text: str) -> None:
+    """Print one line, never broken or coloured by content."""
+    console.print(text, highlight=False, soft_wrap=True)
 
 
 def main() -> None:

@@ -18,13 +18,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import yaml
 from filelock import FileLock, Timeout
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from softcontam.config import Config
 from softcontam.errors import StoreError
@@ -35,6 +37,15 @@ FORMAT = 1
 PENDING, RUNNING, DONE, FAILED = "pending", "running", "done", "failed"
 
 _NOT_IDENTITY = ("experiment", "seed", "tracker", "cluster", "paths")
+
+
+@cache
+def _schema() -> DictConfig:
+    schema: DictConfig = OmegaConf.structured(Config)
+    return schema
+
+
+_YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def identity(config: Config, inputs: dict[str, str] | None = None) -> str:
@@ -137,8 +148,9 @@ class Cell:
         """
         path = self.folder / "config.yaml"
         try:
-            config = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), OmegaConf.load(path)))
-        except (OSError, yaml.YAMLError, ValueError) as error:
+            written = yaml.load(path.read_text(encoding="utf-8"), Loader=_YAML)
+            config = OmegaConf.to_object(OmegaConf.merge(_schema(), written))
+        except (OSError, yaml.YAMLError, ValueError, OmegaConfBaseException) as error:
             raise StoreError(f"{path} cannot be read ({error}). Delete the folder and launch again.") from error
         assert isinstance(config, Config)
         return config
@@ -227,7 +239,7 @@ class Store:
         cell = self.cell(identity(config, inputs))
         if not (cell.folder / "config.yaml").exists():
             write_text(cell.folder / "inputs.json", json.dumps(inputs or {}, indent=1, sort_keys=True) + "\n")
-            write_text(cell.folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.structured(config)))
+            write_text(cell.folder / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
         return cell
 
     def write_sweep(self, experiment: str, cells: list[Cell], details: dict[str, Any]) -> None:

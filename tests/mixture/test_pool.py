@@ -1,0 +1,144 @@
+"""The clean pool: what is read from files, and every way in which a file can be wrong."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from softcontam.config import PoolConfig
+from softcontam.errors import ConfigError, DataError
+from softcontam.mixture import load_pool
+from softcontam.tinyworld.lexicon import CONTESTED_CHANGE, CONTESTED_MOVE
+
+GOOD = [{"role": "user", "content": "Question?"}, {"role": "assistant", "content": "Answer."}]
+
+
+def load(folder: Path, *names: str) -> Any:
+    return load_pool(PoolConfig("mine", list(names)), folder)
+
+
+def jsonl(path: Path, *records: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def refused(folder: Path, name: str, *says: str) -> None:
+    with pytest.raises(DataError) as caught:
+        load(folder, name)
+    for words in (name, *says):
+        assert words in str(caught.value)
+
+
+class TestTinyworld:
+    def test_is_the_same_every_time_and_has_its_provenance(self) -> None:
+        rows = load_pool(PoolConfig("tinyworld"), Path("/nowhere"))
+        assert rows == load_pool(PoolConfig("tinyworld"), Path("/nowhere"))
+        assert len({row.row_id for row in rows}) == len(rows)
+        assert len({row.source for row in rows}) > 3
+        assert all(row.completion.startswith("Answer: ") for row in rows)
+
+    def test_has_no_verb_of_the_benchmarks(self) -> None:
+        contested = {verb for pair in (*CONTESTED_CHANGE, *CONTESTED_MOVE) for verb in (pair.gain, pair.loss)}
+        for row in load_pool(PoolConfig("tinyworld"), Path("/nowhere")):
+            assert not contested & set(row.prompt.replace(".", "").replace("?", "").split())
+
+    def test_an_unknown_pool_without_files(self) -> None:
+        with pytest.raises(ConfigError, match=r"mixture\.pool\.name=mine.*mixture\.pool\.files"):
+            load_pool(PoolConfig("mine"), Path("/nowhere"))
+
+
+class TestFiles:
+    def test_rows_come_in_the_order_of_files_with_their_source(self, tmp_path: Path) -> None:
+        jsonl(tmp_path / "one" / "train.jsonl", {"messages": GOOD, "source": "a web page"}, {"messages": GOOD})
+        jsonl(tmp_path / "two" / "train.jsonl", {"messages": GOOD})
+        rows = load(tmp_path, "one/train.jsonl", "two/train.jsonl")
+        assert [row.source for row in rows] == ["a web page", "one", "two"]
+        assert len({row.row_id for row in rows}) == 3
+        assert (rows[0].prompt, rows[0].completion) == ("Question?", "Answer.")
+
+    def test_rows_of_two_files_of_one_folder_have_different_ids(self, tmp_path: Path) -> None:
+        for name in ("a", "b"):
+            jsonl(tmp_path / "pool" / f"{name}.jsonl", {"messages": GOOD}, {"messages": GOOD})
+        counts = Counter(row.row_id for row in load(tmp_path, "pool/a.jsonl", "pool/b.jsonl"))
+        assert max(counts.values()) == 1
+
+    def test_parquet(self, tmp_path: Path) -> None:
+        pd.DataFrame({"messages": [GOOD, GOOD]}).to_parquet(tmp_path / "p.parquet")
+        assert [row.completion for row in load(tmp_path, "p.parquet")] == ["Answer."] * 2
+
+    def test_first_user_and_first_assistant_turn_are_taken(self, tmp_path: Path) -> None:
+        more = [{"role": "system", "content": "Be kind."}, *GOOD, {"role": "user", "content": "And then?"}]
+        jsonl(tmp_path / "x.jsonl", {"messages": more})
+        assert load(tmp_path, "x.jsonl")[0].prompt == "Question?"
+
+    def test_missing_file_says_how_to_set_it(self, tmp_path: Path) -> None:
+        refused(tmp_path, "gone.jsonl", "does not exist", "SOFTCONTAM_DATA", "mixture.pool.files")
+        refused(tmp_path, "gone.parquet", "does not exist")
+
+    @pytest.mark.parametrize("keep", [0.0, 0.5, 0.99])
+    def test_truncated_parquet(self, tmp_path: Path, keep: float) -> None:
+        path = tmp_path / "p.parquet"
+        pd.DataFrame({"messages": [GOOD] * 50}).to_parquet(path)
+        path.write_bytes(path.read_bytes()[: int(path.stat().st_size * keep)])
+        refused(tmp_path, "p.parquet", "cannot be read", "Copy it again")
+
+    def test_truncated_jsonl_names_the_line(self, tmp_path: Path) -> None:
+        path = jsonl(tmp_path / "x.jsonl", {"messages": GOOD}, {"messages": GOOD})
+        path.write_text(path.read_text()[:-20])
+        refused(tmp_path, "x.jsonl", "line 2", "JSON")
+
+    def test_bytes_that_are_no_text(self, tmp_path: Path) -> None:
+        (tmp_path / "x.jsonl").write_bytes(b"\xff\xfe\x00\x80\n")
+        refused(tmp_path, "x.jsonl")
+
+    def test_parquet_without_conversations(self, tmp_path: Path) -> None:
+        pd.DataFrame({"text": ["a"]}).to_parquet(tmp_path / "p.parquet")
+        refused(tmp_path, "p.parquet", "row 1", "messages")
+
+    @pytest.mark.parametrize(
+        "record",
+        [
+            {},
+            {"messages": None},
+            {"messages": []},
+            {"messages": GOOD[:1]},
+            {"messages": GOOD[1:]},
+            {"messages": [{"role": "user", "content": ""}, GOOD[1]]},
+            {"messages": [GOOD[0], {"role": "assistant", "content": None}]},
+        ],
+    )
+    def test_a_row_that_lacks_a_turn_is_named(self, tmp_path: Path, record: object) -> None:
+        jsonl(tmp_path / "x.jsonl", {"messages": GOOD}, record)
+        refused(tmp_path, "x.jsonl", "row 2", "user and an assistant turn")
+
+    @pytest.mark.parametrize(
+        "record",
+        [
+            [1],
+            3,
+            None,
+            "text",
+            {"messages": "hello"},
+            {"messages": 7},
+            {"messages": {"role": "user"}},
+            {"messages": ["hello"]},
+            {"messages": [{"content": "Question?"}, GOOD[1]]},
+            {"messages": [{"role": "user"}, GOOD[1]]},
+            {"messages": [{"role": "user", "content": ["parts"]}, GOOD[1]]},
+            {"messages": [GOOD[0], {"role": "assistant", "content": 5}]},
+            {"messages": [{"role": "user", "content": " \n"}, GOOD[1]]},
+        ],
+    )
+    def test_a_row_of_another_shape_is_named(self, tmp_path: Path, record: object) -> None:
+        jsonl(tmp_path / "x.jsonl", {"messages": GOOD}, record)
+        refused(tmp_path, "x.jsonl", "row 2")
+
+    def test_an_answer_before_the_question_is_no_answer_to_it(self, tmp_path: Path) -> None:
+        jsonl(tmp_path / "x.jsonl", {"messages": GOOD[::-1]})
+        refused(tmp_path, "x.jsonl", "row 1")

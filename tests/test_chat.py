@@ -1,0 +1,125 @@
+"""What a row and a prompt look like to the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from small_models import load_small, qwen3_like_tokenizer, texts, write_qwen3
+from transformers import AutoTokenizer
+
+from softcontam.benchmarks import Item
+from softcontam.chat import IGNORED, Chat
+from softcontam.config import MixtureConfig
+from softcontam.duplicates.bank import Bank, BankRow
+from softcontam.errors import TokenizationError
+from softcontam.mixture import FamilySplit, PoolRow, build_mixture
+from softcontam.models import load_base
+
+NO_THINKING = {"enable_thinking": False}
+
+
+@pytest.fixture(scope="module")
+def chats(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Chat]:
+    folder = tmp_path_factory.mktemp("chats")
+    return {name: load_small(name, folder).chat for name in ("tinyworld", "qwen3")}
+
+
+@pytest.mark.parametrize("name", ["tinyworld", "qwen3"])
+def test_prompt_ids_are_a_prefix_of_the_row_and_carry_no_loss(chats: dict[str, Chat], name: str) -> None:
+    chat = chats[name]
+    for prompt, completion in texts(12):
+        row, prompt_ids = chat.encode(prompt, completion), chat.ids(chat.prompt_text(prompt))
+        assert row.input_ids[: len(prompt_ids)] == prompt_ids
+        assert set(row.labels[: len(prompt_ids)]) == {IGNORED}
+        assert row.labels[len(prompt_ids) :] == row.input_ids[len(prompt_ids) :]
+
+
+@pytest.mark.parametrize("name", ["tinyworld", "qwen3"])
+@pytest.mark.parametrize("completion", ["Answer: 3", "Tom buys 4 more.\nHe has 7.\n\nAnswer: 7", "Answer: <7> (seven)"])
+def test_the_trained_span_is_the_completion_and_its_end_of_turn_and_no_more(
+    chats: dict[str, Chat], name: str, completion: str
+) -> None:
+    chat = chats[name]
+    row = chat.encode("Tom has 3 cups.", completion)
+    trained = [label for label in row.labels if label != IGNORED]
+    assert chat.tokenizer.decode(trained) == completion + chat.eos_token
+    assert row.trained_tokens == len(trained)
+    assert trained[-1] == chat.tokenizer.convert_tokens_to_ids(chat.eos_token)
+
+
+def test_a_template_that_renders_the_last_turn_differently_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    chat = Chat(qwen3_like_tokenizer(tmp_path), {}, "<|im_end|>")
+    with pytest.raises(TokenizationError, match=r"template_kwargs.*enable_thinking: false"):
+        chat.encode("Tom has 3 cups.", "Answer: 3")
+
+
+def test_the_same_template_is_accepted_once_thinking_is_off(tmp_path: Path) -> None:
+    tokenizer = qwen3_like_tokenizer(tmp_path)
+    row = Chat(tokenizer, NO_THINKING, "<|im_end|>").encode("Tom has 3 cups.", "Answer: 3")
+    prompt = tokenizer.decode([id for id, label in zip(row.input_ids, row.labels, strict=True) if label == IGNORED])
+    assert prompt.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+
+
+def test_an_end_of_turn_that_the_template_never_writes_is_refused(tmp_path: Path) -> None:
+    chat = Chat(qwen3_like_tokenizer(tmp_path), NO_THINKING)
+    with pytest.raises(TokenizationError, match=r"never learn to stop.*model\.eos_token"):
+        chat.encode("Tom has 3 cups.", "Answer: 3")
+
+
+def test_a_tokenizer_without_a_chat_template_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    qwen3_like_tokenizer(tmp_path)
+    (tmp_path / "chat_template.jinja").unlink()
+    with pytest.raises(TokenizationError, match=r"no chat template.*chat_template\.jinja"):
+        Chat(AutoTokenizer.from_pretrained(tmp_path), {})
+
+
+def test_exactly_one_first_token_where_the_model_has_one_and_none_where_it_has_not(
+    chats: dict[str, Chat], tmp_path: Path
+) -> None:
+    with_bos = load_base(write_qwen3(tmp_path, bos=True))
+    bos = with_bos.tokenizer.bos_token_id
+    ids = with_bos.chat.encode("Tom has 3 cups.", "Answer: 3").input_ids
+    assert (ids[0], ids.count(bos)) == (bos, 1)
+    assert with_bos.tokenizer("Tom")["input_ids"][0] == bos, "this tokenizer adds a second one unless told not to"
+    plain = chats["qwen3"]
+    assert plain.tokenizer.bos_token_id is None
+    assert plain.encode("Tom has 3 cups.", "Answer: 3").input_ids[0] == plain.tokenizer.convert_tokens_to_ids(
+        "<|im_start|>"
+    )
+
+
+def _item(name: str) -> Item:
+    return Item(name, "cups", name, f"Tom has {name} cups. How many?", f"Answer: {name}")
+
+
+def _split() -> FamilySplit:
+    return FamilySplit(tuple(_item(str(i)) for i in range(4)), tuple(_item(str(i)) for i in range(10, 14)))
+
+
+def _bank(completion: str) -> Bank:
+    row = [
+        BankRow(f"bank/{i}", str(i), "semd_synthetic", None, f"Of cups Tom has {i}. Say it.", completion, "answer", "x")
+        for i in range(4)
+    ]
+    return Bank.of("semd_synthetic", None, row)
+
+
+def _pool(long: int) -> list[PoolRow]:
+    pool = [PoolRow(f"clean/{i}", f"Ann sells {i} maps. How many maps?", f"Answer: {i}", "test") for i in range(30)]
+    return pool + [PoolRow(f"long/{i}", "Ann " * 100 + f"sells {i} maps.", f"Answer: {i}", "test") for i in range(long)]
+
+
+def test_an_inserted_row_that_would_be_truncated_stops_the_build_and_is_named(chats: dict[str, Chat]) -> None:
+    config = MixtureConfig(n_rows=20, rate=0.2)
+    with pytest.raises(TokenizationError, match=r"bank/\d has \d+ tokens.*max_length=64"):
+        build_mixture(config, _split(), _bank("Answer: " + "3 " * 80), _pool(0), chats["tinyworld"], 64, 1)
+
+
+def test_clean_rows_that_would_be_truncated_are_skipped_whole_and_counted(chats: dict[str, Chat]) -> None:
+    pool = _pool(long=10)
+    built = build_mixture(MixtureConfig(n_rows=30, rate=0.1), _split(), None, pool, chats["tinyworld"], 64, 1)
+    long = sum(row.row_id.startswith("long/") for row in built.rows)
+    assert (len(built.rows), long) == (30, 0)
+    assert 0 < built.too_long <= 10
+    assert built.manifest["tokens"].max() <= 64
