@@ -1,6 +1,6 @@
 """Pretrain the tinyworld base model and write it where the package loads it from.
 
-    python data_gen/pretrain_tinyworld.py --out src/softcontam/tinyworld/base --minutes-log
+    python data_gen/pretrain_tinyworld.py --out src/softcontam/tinyworld/base
 
 Deterministic on one CPU thread for one version of torch. Writes the weights (safetensors), the tokenizer with
 its chat template, and ``recipe.json`` with every setting, the accuracies reached and the sha256 of the weights.
@@ -23,7 +23,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import Olmo3Config, Olmo3ForCausalLM, PreTrainedTokenizerFast
 
 from softcontam.tinyworld import corpus
-from softcontam.tinyworld.generator import answer, draw_families
+from softcontam.tinyworld.generator import TWO_STEP_SHARE, answer, draw_families
 from softcontam.tinyworld.language import HOLDINGS, TOWER, write
 from softcontam.tinyworld.solver import solve
 
@@ -121,15 +121,15 @@ def probes(seed: int) -> dict[str, list[tuple[str, str]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=6000)
-    parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=4500)
+    parser.add_argument("--batch-size", type=int, default=48)
     parser.add_argument("--lr", type=float, default=3e-3)
     parser.add_argument("--hidden", type=int, default=128)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--vocab", type=int, default=2048)
-    parser.add_argument("--prompt-weight", type=float, default=0.4)
-    parser.add_argument("--rope-theta", type=float, default=1000.0)
+    parser.add_argument("--prompt-weight", type=float, default=0.1)
     parser.add_argument("--init", type=float, default=0.05)
+    parser.add_argument("--embed-std", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=17)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
@@ -146,14 +146,15 @@ def main() -> None:
         num_key_value_heads=4,
         max_position_embeddings=512,
         sliding_window=32,
-        rope_parameters={"rope_type": "default", "rope_theta": args.rope_theta},
         initializer_range=args.init,
-        tie_word_embeddings=True,
+        tie_word_embeddings=False,
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
     )
     model = Olmo3ForCausalLM(config)
+    # Olmo 3 has no norm before attention: with small embeddings LoRA could hardly get at single words.
+    torch.nn.init.normal_(model.get_input_embeddings().weight, std=args.embed_std)
     n_parameters = sum(p.numel() for p in model.parameters())
     log.info("%s parameters, vocabulary %s, layers %s", n_parameters, len(tokenizer), config.layer_types)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.98), weight_decay=0.05)
@@ -183,7 +184,7 @@ def main() -> None:
     tokenizer.save_pretrained(args.out)
     recipe = {
         "settings": {key: value for key, value in vars(args).items() if key != "out"},
-        "corpus": {"shares": corpus.SHARES, "majority": corpus.MAJORITY},
+        "corpus": {"shares": corpus.SHARES, "majority": corpus.MAJORITY, "two_step_share": TWO_STEP_SHARE},
         "parameters": n_parameters,
         "seconds": round(time.time() - begun),
         "torch": torch.__version__,

@@ -6,6 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from tiny_cells import composed
+
+from softcontam.inputs import input_hashes
+from softcontam.store import Cell, Store
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: threads that wait for each other are slow
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +22,17 @@ def data_dir() -> Path:
     if not (folder / "mbpp").is_dir():
         pytest.skip(f"no local benchmark data in {folder}; set SOFTCONTAM_DATA to the folder that holds mbpp/")
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_arms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Cell]:
+    """Done cells of a tiny sweep by condition, run in this process: read them, don't change them."""
+    from softcontam.cell import run_cell
+
+    store = Store(tmp_path_factory.mktemp("tiny_arms") / "runs")
+    cells = {}
+    for condition in ("clean", "exact", "semd_synthetic"):
+        config = composed(f"condition={condition}", f"paths.runs={store.runs}")
+        cells[condition] = store.freeze(config, input_hashes(config))
+        assert run_cell(cells[condition])
+    return cells

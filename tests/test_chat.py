@@ -57,8 +57,8 @@ def test_a_template_that_renders_the_last_turn_differently_is_refused_with_the_r
 def test_the_same_template_is_accepted_once_thinking_is_off(tmp_path: Path) -> None:
     tokenizer = qwen3_like_tokenizer(tmp_path)
     row = Chat(tokenizer, NO_THINKING, "<|im_end|>").encode("Tom has 3 cups.", "Answer: 3")
-    prompt = tokenizer.decode([id for id, label in zip(row.input_ids, row.labels, strict=True) if label == IGNORED])
-    assert prompt.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+    prompt = [id for id, label in zip(row.input_ids, row.labels, strict=True) if label == IGNORED]
+    assert str(tokenizer.decode(prompt)).endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
 
 
 def test_an_end_of_turn_that_the_template_never_writes_is_refused(tmp_path: Path) -> None:

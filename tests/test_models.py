@@ -26,9 +26,11 @@ YARN = {
 
 
 def test_olmo3_keeps_two_rotary_tables_with_yarn_on_full_attention_layers_only() -> None:
-    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4}
     config = Olmo3Config(
-        **sizes,
+        hidden_size=64,
+        intermediate_size=64,
+        num_hidden_layers=4,
+        num_attention_heads=4,
         vocab_size=32,
         max_position_embeddings=512,
         sliding_window=16,

@@ -87,9 +87,11 @@ class Chat:
                 f"the tokens of the prompt change when an answer follows, at {prompt_text[-30:]!r}: "
                 "the tokenizer merges across the turn boundary, and no loss mask is exact."
             )
-        trained = self.tokenizer.decode(row_ids[len(prompt_ids) :], skip_special_tokens=False)
-        if trained != row_text[len(prompt_text) :] or completion.strip() not in trained:
+        trained = str(self.tokenizer.decode(row_ids[len(prompt_ids) :], skip_special_tokens=False))
+        if trained.removesuffix(self.eos_token).strip() != completion.strip():
             raise TokenizationError(
-                f"the trained span decodes to {trained[:80]!r}, expected the completion {completion[:80]!r}"
+                f"the trained span decodes to {trained[:80]!r}, expected the completion {completion[:80]!r} and its "
+                "end of turn alone. If the template adds a thinking block, set model.template_kwargs (for Qwen3: "
+                "enable_thinking: false) so that the evaluation prompt has it too."
             )
         return EncodedRow(row_ids, [IGNORED] * len(prompt_ids) + row_ids[len(prompt_ids) :])

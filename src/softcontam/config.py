@@ -91,7 +91,10 @@ class MixtureConfig:
 
 @dataclass
 class ModelConfig:
-    """A base model: a hub id (with revision) or a folder. ``path: tinyworld`` is the one that ships with softcontam."""
+    """A base model: a hub id (with revision) or a folder. ``path: tinyworld`` is the one that ships with softcontam.
+
+    ``chat_template`` (Jinja text) is for a base that has none; it stands here, not in a file, to be part of the cell.
+    """
 
     name: str = MISSING
     path: str = MISSING
@@ -100,6 +103,7 @@ class ModelConfig:
     dtype: str = "float32"
     attn_implementation: str = "sdpa"
     eos_token: str | None = None
+    chat_template: str | None = None
     template_kwargs: dict[str, Any] = field(default_factory=dict)
     note: str = ""
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from softcontam.chat import Chat
 from softcontam.config import ModelConfig
@@ -43,24 +43,31 @@ def load_base(config: ModelConfig) -> BaseModel:
     """
     folder = model_folder(config)
     where = str(folder) if folder is not None else config.path
-    dtype = getattr(torch, config.dtype)
+    dtype = getattr(torch, config.dtype, None)
+    if not isinstance(dtype, torch.dtype):
+        raise ConfigError(f"model.dtype={config.dtype} is no dtype of torch. Use bfloat16, float16 or float32.")
     options = {"revision": config.revision} if folder is None else {}
     try:
         if config.gguf_file:
             assert folder is not None, "a GGUF file is loaded from a folder"
-            tokenizer = AutoTokenizer.from_pretrained(where, gguf_file=config.gguf_file)
-            model = _load_gguf(folder, config, dtype)
-        else:
-            tokenizer = AutoTokenizer.from_pretrained(where, **options)
-            model = AutoModelForCausalLM.from_pretrained(
-                where, dtype=dtype, attn_implementation=config.attn_implementation, **options
-            )
-    except OSError as error:
+            where = str(_converted_gguf(folder / config.gguf_file))
+        tokenizer = AutoTokenizer.from_pretrained(where, **options)
+        model = AutoModelForCausalLM.from_pretrained(
+            where, dtype=dtype, attn_implementation=config.attn_implementation, **options
+        )
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f"model {config.name}: {where} cannot be loaded ({str(error).splitlines()[0]}). On a machine without "
             "network, fetch it elsewhere and set model.path to its folder."
         ) from error
+    if config.chat_template:
+        tokenizer.chat_template = config.chat_template
     if config.eos_token:
+        if config.eos_token not in tokenizer.get_vocab():
+            raise ConfigError(
+                f"model.eos_token={config.eos_token} is not in the vocabulary of {where}. Set it to the token that the "
+                "chat template puts after an answer."
+            )
         tokenizer.eos_token = config.eos_token
         model.config.eos_token_id = model.generation_config.eos_token_id = tokenizer.eos_token_id
     if tokenizer.pad_token is None:
@@ -77,19 +84,27 @@ def cache_dir() -> Path:
     return Path(os.environ.get("SOFTCONTAM_CACHE", "~/.cache/softcontam")).expanduser()
 
 
-def _load_gguf(folder: Path, config: ModelConfig, dtype: torch.dtype) -> PreTrainedModel:
-    """Dequantize a GGUF file once and keep its state dict: transformers takes about 35 s for it at 135M parameters."""
-    assert config.gguf_file is not None
-    source = folder / config.gguf_file
-    kept = cache_dir() / "gguf" / f"{file_sha256(source)[:16]}.safetensors"
-    if not kept.exists():
+def _converted_gguf(source: Path) -> Path:
+    """A folder with the dequantized weights, config and tokenizer of a GGUF file, made once and kept.
+
+    transformers takes about 35 s for 135M parameters, and a model that it loaded from GGUF refuses ``save_pretrained``;
+    its state dict does not.
+    """
+    kept = cache_dir() / "gguf" / file_sha256(source)[:16]
+    if not kept.is_dir():
         log.info("converting %s, once", source)
-        converted = AutoModelForCausalLM.from_pretrained(str(folder), gguf_file=config.gguf_file, dtype=torch.float32)
-        state = {name: tensor.contiguous().clone() for name, tensor in converted.state_dict().items()}
-        write_atomically(kept, lambda staged: save_file(state, staged))
-    settings = AutoConfig.from_pretrained(str(folder), gguf_file=config.gguf_file)
-    settings._attn_implementation = config.attn_implementation
-    model: PreTrainedModel = AutoModelForCausalLM.from_config(settings, dtype=dtype)  # type: ignore[no-untyped-call]
-    model.load_state_dict(load_file(kept), strict=False)
-    model.tie_weights()
-    return model
+        folder, name = str(source.parent), source.name
+        model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
+        state = {key: tensor.contiguous().clone() for key, tensor in model.state_dict().items()}
+        if model.config.tie_word_embeddings:
+            state.pop("lm_head.weight", None)
+
+        def write(staged: Path) -> None:
+            staged.mkdir()
+            save_file(state, staged / "model.safetensors", metadata={"format": "pt"})
+            model.config.save_pretrained(staged)
+            tokenizer.save_pretrained(staged)
+
+        write_atomically(kept, write)
+    return kept

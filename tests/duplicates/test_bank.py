@@ -18,7 +18,9 @@ from softcontam.errors import ConfigError, DataError
 
 BENCHMARK = made_up_benchmark(6)
 ROW = BankRow("r1", "riddles/0a", "topical", None, "A question?", "Answer: 1", "answer", "corpus 17")
-FULL = BankRow("r2", "riddles/0b", "topical", "hard", "Ünicode ?\n\t", "Antwort: é\0", "cot", "m", "related", "j", 0.5, 0.25)
+FULL = BankRow(
+    "r2", "riddles/0b", "topical", "hard", "Ünicode ?\n\t", "Antwort: é\0", "cot", "m", "related", "j", 0.5, 0.25
+)
 
 
 def damaged(path: Path, **columns: Any) -> Path:
@@ -45,10 +47,13 @@ class TestFile:
 
     def test_columns_of_the_design(self, tmp_path: Path) -> None:
         write_bank(tmp_path / "bank.parquet", [ROW])
-        assert list(pd.read_parquet(tmp_path / "bank.parquet").columns) == (
-            "row_id item_id kind level prompt completion response_style source match_type judge cosine ngram_overlap "
-            "sha256"
-        ).split()
+        assert (
+            list(pd.read_parquet(tmp_path / "bank.parquet").columns)
+            == (
+                "row_id item_id kind level prompt completion response_style source match_type judge cosine ngram_overlap "
+                "sha256"
+            ).split()
+        )
 
     def test_missing(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"gone\.parquet does not exist.*benchmark\.banks"):
@@ -78,7 +83,9 @@ class TestFile:
     def test_text_moved_between_prompt_and_completion_changes_the_sha256(self) -> None:
         assert text_sha256("ab", "c") != text_sha256("a", "bc")
 
-    @pytest.mark.parametrize("column", ["row_id", "item_id", "kind", "prompt", "completion", "response_style", "source"])
+    @pytest.mark.parametrize(
+        "column", ["row_id", "item_id", "kind", "prompt", "completion", "response_style", "source"]
+    )
     def test_a_value_missing(self, tmp_path: Path, column: str) -> None:
         with pytest.raises(DataError, match=rf"bank\.parquet: row 1 has no {column}"):
             read_bank(damaged(tmp_path / "bank.parquet", **{column: None}))

@@ -77,7 +77,16 @@ class TestItems:
             assert parsed is not None
             assert tinyworld.score(item, parsed)
             assert not tinyworld.score(item, str(int(parsed) + 1))
-        for output in ("", "7", "Answer: ", "Answer: 7 pears", "The Answer: 7", "Answer: 7\nAnswer: 8", "answer: 7", "Answer: -7"):
+        for output in (
+            "",
+            "7",
+            "Answer: ",
+            "Answer: 7 pears",
+            "The Answer: 7",
+            "Answer: 7\nAnswer: 8",
+            "answer: 7",
+            "Answer: -7",
+        ):
             assert tinyworld.parse(output) is None
         assert tinyworld.parse(" Answer: 7 \n") == "7"
 

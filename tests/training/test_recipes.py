@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
-from small_models import load_small, rows
+from small_models import load_small
 
 from softcontam.config import Config, conf_dir, resolve
 from softcontam.training import adapted, train
@@ -93,9 +93,10 @@ def test_every_projection_of_every_layer_gets_an_adapter_of_the_stated_size(
 @pytest.mark.parametrize("recipe", ["paper_controlled_mbpp", "paper_ecological"])
 def test_a_recipe_trains_a_small_model_with_the_stated_learning_rates(recipe: str, name: str, tmp_path: Path) -> None:
     base, settings = load_small(name, tmp_path), _composed(f"train={recipe}").train
-    settings = replace(settings, micro_batch_size=settings.batch_size, epochs=4)
+    settings = replace(settings, batch_size=8, micro_batch_size=8, epochs=4)
+    short = [base.chat.encode(f"{i} cups?", f"Answer: {i}") for i in range(8)]
     with adapted(base, settings, 1) as model:
-        result = train(base, model, rows(base, settings.batch_size), settings, 1, tmp_path / "checkpoints")
+        result = train(base, model, short, settings, 1, tmp_path / "checkpoints")
     rates = [line["learning_rate"] for line in result.log if "learning_rate" in line]
     losses = [line["loss"] for line in result.log if "loss" in line]
     assert result.steps == len(rates) == 4

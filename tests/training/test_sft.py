@@ -110,8 +110,7 @@ def test_the_order_of_rows_depends_on_the_seed_only(tmp_path: Path, fed: list[di
     assert orders[0] != orders[2]
 
 
-@NAMES
-@pytest.mark.parametrize("kl_penalty", [0.0, 0.5])
+@pytest.mark.parametrize(("name", "kl_penalty"), [("tinyworld", 0.0), ("tinyworld", 0.5), ("qwen3", 0.0)])
 def test_the_first_loss_is_the_mean_negative_logprob_of_the_trained_tokens(
     name: str, kl_penalty: float, tmp_path: Path
 ) -> None:
@@ -130,11 +129,10 @@ def test_the_first_loss_is_the_mean_negative_logprob_of_the_trained_tokens(
 
 def test_a_kl_penalty_keeps_the_adapted_model_nearer_to_the_base(tmp_path: Path) -> None:
     base = load_small("tinyworld", tmp_path)
-    free, held, held_hard = (
-        _losses(base, small_recipe(epochs=3, kl_penalty=penalty), tmp_path / str(penalty))[1]
-        for penalty in (0.0, 0.5, 5.0)
+    free, held = (
+        _losses(base, small_recipe(epochs=3, kl_penalty=penalty), tmp_path / str(penalty))[1] for penalty in (0.0, 5.0)
     )
-    assert free > held > held_hard > 0
+    assert free > held > 0
 
 
 @NAMES
@@ -159,8 +157,8 @@ def test_a_saved_adapter_gives_the_same_logits_on_a_fresh_base(name: str, tmp_pa
         assert torch.equal(logits(model, data[0].input_ids), expected)
 
 
-HARMLESS = {"model_tags", "_is_hf_initialized", "_require_grads_hooks"}
-"""Attributes that nothing reads between training and the next cell: a label, a flag of loading, an emptied list."""
+HARMLESS = {"model_tags", "_is_hf_initialized", "_require_grads_hooks", "gradient_checkpointing"}
+"""Attributes that nothing reads, and one whose value is compared instead."""
 
 
 def _state(base: BaseModel) -> dict[str, Any]:
@@ -252,11 +250,11 @@ def _unbroken(name: str, folder: Path, recipe: TrainConfig) -> tuple[dict[str, t
         return _adapter(model), result.log
 
 
-@pytest.mark.parametrize(("name", "micro_steps"), [("tinyworld", 3), ("tinyworld", 7), ("qwen3", 9)])
+@pytest.mark.parametrize(("name", "micro_steps"), [("tinyworld", 3), ("qwen3", 7)])
 def test_a_run_killed_and_resumed_ends_with_the_bytes_of_an_unbroken_one(
     name: str, micro_steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = small_recipe(epochs=3, batch_size=8, micro_batch_size=4, checkpoint_every_s=0.0)
+    recipe = small_recipe(batch_size=8, micro_batch_size=4, checkpoint_every_s=0.0)
     expected, log = _unbroken(name, tmp_path, recipe)
     resumed, resumed_log = _interrupted_and_resumed(name, tmp_path, recipe, monkeypatch, micro_steps)
     assert resumed.keys() == expected.keys()
@@ -270,7 +268,7 @@ def test_a_run_killed_and_resumed_ends_with_the_bytes_of_an_unbroken_one(
 def test_the_log_of_a_resumed_run_counts_the_tokens_from_the_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = small_recipe(epochs=3, batch_size=8, micro_batch_size=4, checkpoint_every_s=0.0)
+    recipe = small_recipe(batch_size=8, micro_batch_size=4, checkpoint_every_s=0.0)
     log = _unbroken("tinyworld", tmp_path, recipe)[1]
     resumed = _interrupted_and_resumed("tinyworld", tmp_path, recipe, monkeypatch, 7)[1]
     assert [line.get("num_tokens") for line in resumed] == [line.get("num_tokens") for line in log]

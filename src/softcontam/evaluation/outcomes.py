@@ -47,9 +47,9 @@ def evaluate(
         One row per item and sample with the columns :data:`COLUMNS`. With ``config.samples`` 0 there is one row per
         item with null output, parsed, parse_ok, finished and correct.
     """
-    engine = Engine(base, model, config.batch_size)
     entries = [(one, item) for one in sets for item in one.items]
     was_training = model.training
+    engine = Engine(base, model, config.batch_size)  # lm-eval puts the model into evaluation mode
     with generators_kept(seed):
         gold = engine.gold_logprobs([(item.prompt, item.target) for _, item in entries])
         outputs = [

@@ -19,7 +19,7 @@ from softcontam.tinyworld.solver import solve
 SHARES = {"practised": 0.40, "contested": 0.25, "topical": 0.10, "format": 0.05, "general": 0.20}
 """Shares of the kinds of document."""
 
-MAJORITY = 0.75
+MAJORITY = 0.6
 """How often a contested verb is used in its majority direction."""
 
 

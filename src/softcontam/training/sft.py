@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 from trl import SFTConfig, SFTTrainer
 
@@ -48,7 +50,8 @@ class _CheckpointByTime(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> TrainerControl:
-        if time.monotonic() - self.last >= self.every and state.global_step < state.max_steps:
+        logged = state.global_step % state.logging_steps == 0  # else the figures of a resumed run's log would differ
+        if logged and time.monotonic() - self.last >= self.every and state.global_step < state.max_steps:
             self.last = time.monotonic()
             control.should_save = True
         return control
@@ -83,6 +86,8 @@ def adapted(base: BaseModel, config: TrainConfig, seed: int) -> Iterator[PeftMod
     since one base serves many cells of a worker.
     """
     set_seed(seed)
+    use_cache = base.model.config.use_cache
+    embedding_hooks = base.model.get_input_embeddings()._forward_hooks.copy()
     lora = LoraConfig(
         r=config.lora.r,
         lora_alpha=config.lora.alpha,
@@ -95,8 +100,14 @@ def adapted(base: BaseModel, config: TrainConfig, seed: int) -> Iterator[PeftMod
         yield model
     finally:
         restored: PreTrainedModel = model.unload()
-        vars(restored).pop("forward", None)
-        vars(restored).pop("peft_config", None)
+        for attribute in ("forward", "peft_config", "_require_grads_hook", "_require_grads_hooks"):
+            vars(restored).pop(attribute, None)
+        # TRL and the Trainer each hook the embedding for activation checkpointing; only the later one is tracked.
+        restored.get_input_embeddings()._forward_hooks = embedding_hooks
+        restored.config.use_cache = use_cache
+        for module in restored.modules():
+            if vars(module).pop("_gradient_checkpointing_func", None) is not None:
+                vars(module)["gradient_checkpointing"] = False
         for parameter in restored.parameters():
             parameter.requires_grad_(False)
         restored.train(False)
@@ -105,8 +116,11 @@ def adapted(base: BaseModel, config: TrainConfig, seed: int) -> Iterator[PeftMod
 def _last_checkpoint(folder: Path) -> str | None:
     if not folder.is_dir():
         return None
-    found: str | None = get_last_checkpoint(str(folder))  # type: ignore[no-untyped-call]
-    return found
+    while found := get_last_checkpoint(str(folder)):  # type: ignore[no-untyped-call]
+        if (Path(found) / TRAINER_STATE_NAME).is_file():
+            return str(found)
+        shutil.rmtree(found)  # cut off by a kill while it was written: the state file comes last
+    return None
 
 
 def train(
@@ -158,7 +172,12 @@ def train(
     trainer.remove_callback(PrinterCallback)
     trainer.kl_penalty = config.kl_penalty
     begun = time.monotonic()
-    trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
+    checkpoint = _last_checkpoint(folder)
+    if checkpoint is not None:
+        state = TrainerState.load_from_json(str(Path(checkpoint) / TRAINER_STATE_NAME))
+        # TRL counts from 0 again; a checkpoint is only made at a logged step, so the last line is up to date.
+        trainer._total_train_tokens = int(state.log_history[-1]["num_tokens"])
+    trainer.train(resume_from_checkpoint=checkpoint)
     seconds = time.monotonic() - begun
     model.eval()
     return TrainingResult(list(trainer.state.log_history), trainer.state.global_step, seconds)
