@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from dataclasses import dataclass
@@ -104,6 +105,9 @@ def _converted_gguf(source: Path) -> Path:
             staged.mkdir()
             save_file(state, staged / "model.safetensors", metadata={"format": "pt"})
             model.config.save_pretrained(staged)
+            settings = json.loads((staged / "config.json").read_text())
+            settings.pop("quantization_config", None)  # the weights are not quantized any more: they can be trained
+            (staged / "config.json").write_text(json.dumps(settings, indent=1))
             tokenizer.save_pretrained(staged)
 
         write_atomically(kept, write)

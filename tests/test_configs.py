@@ -1,0 +1,100 @@
+"""Every committed file of conf/ composes, and every experiment runs, shrunk to a handful of items on the tiny base."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig, OmegaConf
+from tiny_cells import run_here
+
+from softcontam.config import Config, conf_dir, resolve
+from softcontam.errors import SoftcontamError
+from softcontam.inputs import input_hashes
+from softcontam.store import Store
+
+EXPERIMENTS = sorted(path.stem for path in (conf_dir() / "exp").glob("*.yaml"))
+CHOICES = sorted(
+    (path.parent.name, path.stem) for path in conf_dir().glob("*/*.yaml") if path.parent.name not in ("exp", "local")
+)
+NEEDS = {
+    "benchmark=mbpp": ["eval=humaneval_related", "mixture.rate=0.1"],
+}
+"""What else has to be chosen for a file to make a whole."""
+
+DATA = Path(os.environ.get("SOFTCONTAM_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def composed(*overrides: str) -> tuple[Config, DictConfig]:
+    """The resolved config, and Hydra's own."""
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        whole = compose("config", overrides=list(overrides), return_hydra_config=True)
+    hydra = whole.hydra
+    OmegaConf.set_struct(whole, False)
+    del whole["hydra"]
+    return resolve(whole), hydra
+
+
+@pytest.mark.parametrize(("group", "name"), CHOICES, ids=["=".join(choice) for choice in CHOICES])
+def test_every_choice_composes(group: str, name: str) -> None:
+    choice = f"{group}={name}"
+    config, _ = composed(choice, *NEEDS.get(choice, []))
+    if group in ("benchmark", "model", "tracker", "cluster"):
+        assert getattr(config, group).name == name
+    if group == "train":
+        assert config.train.recipe == name
+
+
+def test_every_condition_has_its_bank_in_the_default_benchmark() -> None:
+    for group, name in CHOICES:
+        if group == "condition":
+            config, _ = composed(f"condition={name}")
+            assert config.condition.kind == name or name.startswith(config.condition.kind[:4])
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_is_named_as_its_file_and_sweeps(name: str) -> None:
+    config, hydra = composed(f"exp={name}")
+    assert config.experiment == name
+    assert str(hydra.mode) == "RunMode.MULTIRUN"
+    assert "condition" in hydra.sweeper.params
+    assert "clean" in hydra.sweeper.params["condition"].split(",")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_runs_shrunk_on_the_tiny_base(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not DATA.is_dir():
+        pytest.skip(f"no local data in {DATA}; set SOFTCONTAM_DATA")
+    config, hydra = composed(f"exp={name}", f"paths.data={DATA}")
+    package = config.model.path.removeprefix("package:")
+    if package != config.model.path and find_spec(package) is None:
+        pytest.skip(f"needs the package {package}: make smollm2")
+    try:
+        input_hashes(config)
+    except SoftcontamError as error:
+        pytest.skip(f"needs local data: {error}")
+    conditions = [one for one in hydra.sweeper.params["condition"].split(",") if one not in ("clean", "exact")]
+    shrunk = [
+        "model=tinyworld", "train.epochs=1", "mixture.n_rows=32", "mixture.rate=0.1", "seed=0", "train.max_length=1024",
+        "train.batch_size=8", "train.micro_batch_size=8", "eval.max_new_tokens=4", "cluster.workers=0",
+        f"condition=clean,{conditions[0]}", f"paths.data={DATA}", f"paths.runs={tmp_path}/runs",
+        *[f"eval.{role}.{index}.max_items=6" for role in ("related", "general", "fresh")
+          for index in range(len(getattr(config.eval, role)))],
+        "benchmark.max_items=12",
+    ]  # fmt: skip
+    ended = run_here([f"exp={name}", *shrunk], tmp_path, monkeypatch, capsys)
+    assert ended.code == 0, ended.text
+    cells = Store(tmp_path / "runs").sweep(name)["cells"]
+    assert len(cells) == 2
+    for cell_id in cells:
+        outcomes = Store(tmp_path / "runs").cell(cell_id).outcomes
+        assert {"seen", "held_out"} <= set(outcomes["role"])
+        assert outcomes["gold_logprob"].notna().all()
+    assert (tmp_path / "reports" / name / "effects.csv").is_file()
