@@ -23,9 +23,6 @@ MIN_AMOUNT, MAX_AMOUNT, MIN_START, MAX_START = 2, 6, 3, 14
 TWO_STEP_SHARE = 0.35
 """Share of problems with two steps; the others have one."""
 
-BENCHMARK_PAIRS = 4
-"""How many of the contested verb pairs each benchmark uses."""
-
 
 def answer(text: str) -> str:
     """The completion of every tinyworld row: one line in the form that the parser reads."""
@@ -56,7 +53,7 @@ def twin(problem: Problem, pairs: tuple[VerbPair, ...]) -> Problem:
 
 def draw_families(world: World, n_families: int, seed: int) -> list[tuple[Problem, Problem]]:
     """``n_families`` distinct twin pairs over the contested verbs of ``world``, no premise occurring twice."""
-    pairs = (CONTESTED_CHANGE if world is HOLDINGS else CONTESTED_MOVE)[:BENCHMARK_PAIRS]
+    pairs = CONTESTED_CHANGE if world is HOLDINGS else CONTESTED_MOVE
     verbs = [verb for pair in pairs for verb in (pair.gain, pair.loss)]
     rng = random.Random(seed)
     families: dict[tuple[object, ...], tuple[Problem, Problem]] = {}
