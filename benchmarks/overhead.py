@@ -1,7 +1,7 @@
 """What softcontam costs over a bare script, and what a sweep gains over one process per cell.
 
     python benchmarks/overhead.py cell  --pairs 5      the same cell by softcontam and by benchmarks/bare.py, in turn
-    python benchmarks/overhead.py sweep --cells 12     a sweep on the worker pool against the same cells, one process each
+    python benchmarks/overhead.py sweep --cells 12     a sweep on the worker pool, and its cells in one process each
 
 Whole-process wall times, imports and model loading included on both sides. Prints every pair, then median ratios.
 """
@@ -43,7 +43,7 @@ def write_job(folder: Path, config: Config) -> Path:
 
     experiment = prepare(config)
     items = folder / "items.jsonl"
-    entries = [item for one in experiment.item_sets for item in one.items]
+    entries = [item for one in experiment.arm.item_sets for item in one.items]
     items.write_text("".join(json.dumps({"prompt": i.prompt, "target": i.target}) + "\n" for i in entries))
     rows = [{"prompt": row.prompt, "completion": row.completion} for row in experiment.mixture.rows]
     train = asdict(config.train)

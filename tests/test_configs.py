@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from tiny_cells import run_here
 
 from softcontam.config import Config, conf_dir, resolve
 from softcontam.errors import SoftcontamError
-from softcontam.inputs import input_hashes
+from softcontam.inputs import TINYWORLD_BASE, input_hashes
 from softcontam.store import Store
 
 EXPERIMENTS = sorted(path.stem for path in (conf_dir() / "exp").glob("*.yaml"))
@@ -38,6 +40,14 @@ def composed(*overrides: str) -> tuple[Config, DictConfig]:
     OmegaConf.set_struct(whole, False)
     del whole["hydra"]
     return resolve(whole), hydra
+
+
+def roomy_base(folder: Path) -> Path:
+    """The tiny base with room for a program, which its tokenizer splits into letters."""
+    shutil.copytree(TINYWORLD_BASE, folder)
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(settings | {"max_position_embeddings": 8192}))
+    return folder
 
 
 @pytest.mark.parametrize(("group", "name"), CHOICES, ids=["=".join(choice) for choice in CHOICES])
@@ -82,7 +92,7 @@ def test_every_experiment_runs_shrunk_on_the_tiny_base(
         pytest.skip(f"needs local data: {error}")
     conditions = [one for one in hydra.sweeper.params["condition"].split(",") if one not in ("clean", "exact")]
     shrunk = [
-        "model=tinyworld", "train.epochs=1", "mixture.n_rows=32", "mixture.rate=0.1", "seed=0", "train.max_length=1024",
+        "model=tinyworld", f"model.path={roomy_base(tmp_path / 'base')}", "train.epochs=1", "mixture.n_rows=32", "mixture.rate=0.1", "seed=0", "train.max_length=4096",
         "train.batch_size=8", "train.micro_batch_size=8", "eval.max_new_tokens=4", "cluster.workers=0",
         f"condition=clean,{conditions[0]}", f"paths.data={DATA}", f"paths.runs={tmp_path}/runs",
         *[f"eval.{role}.{index}.max_items=6" for role in ("related", "general", "fresh")

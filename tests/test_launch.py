@@ -126,12 +126,14 @@ class TestScheduling:
         FakeWorker.script = {cells[0].id: [BUSY, BUSY]}
         assert [record.error for record in launched(cells, workers)] == [None] * 5
 
+    @pytest.mark.xfail(strict=True, reason="an exception ends the thread: one worker: cells are lost with exit code 0; more: launch hangs")
     def test_what_a_worker_raises_unforeseen_is_that_cells_failure(self, cells: list[Cell], workers: int) -> None:
         FakeWorker.script = {cells[0].id: [OSError("cannot fork")]}
         errors = {record.cell.id: record.error for record in launched(cells, workers)}
         assert "cannot fork" in str(errors.pop(cells[0].id))
         assert list(errors.values()) == [None] * 4
 
+    @pytest.mark.xfail(strict=True, reason="an exception ends the thread: one worker: cells are lost with exit code 0; more: launch hangs")
     def test_a_status_that_cannot_be_written_does_not_stop_the_others(
         self, cells: list[Cell], workers: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -148,7 +150,12 @@ class TestScheduling:
         assert errors.pop(cells[0].id)
         assert list(errors.values()) == [None] * 4
 
-    def test_a_progress_line_that_fails_loses_no_cell(self, cells: list[Cell], workers: int) -> None:
+    def test_a_progress_line_that_fails_loses_no_cell(
+        self, cells: list[Cell], workers: int, request: pytest.FixtureRequest
+    ) -> None:
+        if workers == 1:
+            reason = "an exception in on_finish ends the thread, and with it the only worker"
+            request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
         told: list[str] = []
 
         def tell(record: Finished, _: int) -> None:
@@ -168,6 +175,7 @@ class TestScheduling:
         assert {n for _, n in told} == {min(workers, 5)}
 
 
+@pytest.mark.xfail(strict=True, reason="serve() writes failed over done")
 def test_a_worker_that_dies_after_its_cell_was_done_loses_nothing(
     cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,6 +310,7 @@ def started(folder: Path) -> tuple[subprocess.Popen[bytes], Cell]:
 
 
 @pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="an interrupted Thread.join marks a running thread as ended (3.11), so at_once is False and Ctrl-C waits for the cell")
 def test_ctrl_c_ends_with_130_and_the_next_launch_completes(tmp_path: Path) -> None:
     process, cell = started(tmp_path)
     worker = psutil.Process(cell.status["pid"])
@@ -324,6 +333,19 @@ def test_kill_9_of_the_launch_leaves_a_store_that_the_next_launch_completes(tmp_
     assert ended.code == 0, ended.text
     assert "2 cells" in ended.text
     assert all(Store(tmp_path / "runs").cell(path.parent.name).done for path in tmp_path.glob("runs/*/status.json"))
+    if worker.is_running():
+        worker.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="nothing tells a worker that its launch is gone: it keeps 600 MB until killed")
+def test_workers_of_a_killed_launch_go_away(tmp_path: Path) -> None:
+    process, cell = started(tmp_path)
+    worker = psutil.Process(cell.status["pid"])
+    process.send_signal(signal.SIGKILL)
+    process.wait(30)
+    wait_for(lambda: cell.done or not worker.is_running())
+    time.sleep(5)
     gone = not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
     if not gone:
         worker.kill()

@@ -18,12 +18,11 @@ import pandas as pd
 from peft import PeftModel, set_peft_model_state_dict
 from safetensors.torch import load_file
 
-from softcontam.benchmarks import load_benchmark
+from softcontam.arms import Arm, lay_out
 from softcontam.config import Config, ModelConfig, PoolConfig
-from softcontam.duplicates import Bank, items_with_rows, open_bank
 from softcontam.environment import environment
-from softcontam.evaluation import ItemSet, evaluate
-from softcontam.mixture import FamilySplit, Mixture, PoolRow, build_mixture, load_pool, split_by_family
+from softcontam.evaluation import evaluate
+from softcontam.mixture import Mixture, PoolRow, build_mixture, load_pool
 from softcontam.models import BaseModel, load_base
 from softcontam.reporting.tracking import tracked
 from softcontam.store import Cell, write_atomically, write_parquet, write_text
@@ -51,8 +50,8 @@ def run_cell(cell: Cell) -> bool:
                     outcomes = evaluate(
                         experiment.base,
                         model,
-                        experiment.item_sets,
-                        experiment.mixture.copies if experiment.bank else {},
+                        experiment.arm.item_sets,
+                        experiment.copies,
                         config.eval,
                         config.seeds.sampling or 0,
                         cell.id,
@@ -70,46 +69,23 @@ class Experiment:
     """All that a cell's training and evaluation need, checked."""
 
     base: BaseModel
-    split: FamilySplit
-    bank: Bank | None
+    arm: Arm
     mixture: Mixture
-    item_sets: tuple[ItemSet, ...]
+
+    @property
+    def copies(self) -> dict[str, int]:
+        """Inserted rows by item id; none in the clean arm."""
+        return self.mixture.copies if self.arm.bank else {}
 
 
 def prepare(config: Config) -> Experiment:
-    """Load what the config names, split by family, and build the mixture."""
-    data = Path(config.paths.data).expanduser()
-    beside = [
-        (role, load_benchmark(entry, data).limited(entry.max_items))
-        for role, entries in (
-            ("held_out", config.eval.fresh),
-            ("related", config.eval.related),
-            ("general", config.eval.general),
-        )
-        for entry in entries
-    ]
-    others = [item for _, other in beside for item in other.items]
-    benchmark = load_benchmark(config.benchmark, data)
-    if config.benchmark.only_items_with:
-        benchmark = items_with_rows(config.benchmark, benchmark, data, others)
-    benchmark = benchmark.limited(config.benchmark.max_items)
-    split = split_by_family(benchmark, config.benchmark.seen_share, config.seeds.split or 0)
-    bank = None
-    if config.condition.kind != "clean":
-        bank = open_bank(config.condition, config.benchmark, benchmark, data, others)
+    """Lay the arm out, load the base model, and build the mixture."""
+    arm = lay_out(config)
     base = _base(json.dumps(asdict(config.model)))
-    mixture = build_mixture(
-        config.mixture,
-        split,
-        bank,
-        _pool(json.dumps(asdict(config.mixture.pool)), data),
-        base.chat,
-        config.train.max_length,
-        config.seeds.mixture or 0,
-    )
-    sets = [ItemSet("seen", benchmark, split.seen), ItemSet("held_out", benchmark, split.held_out)]
-    sets += [ItemSet(role, other, other.items) for role, other in beside]
-    return Experiment(base, split, bank, mixture, tuple(sets))
+    pool = _pool(json.dumps(asdict(config.mixture.pool)), Path(config.paths.data).expanduser())
+    seed = config.seeds.mixture or 0
+    mixture = build_mixture(config.mixture, arm.split, arm.bank, pool, base.chat, config.train.max_length, seed)
+    return Experiment(base, arm, mixture)
 
 
 @lru_cache(maxsize=1)
@@ -155,15 +131,14 @@ def _metrics(
             "items": int(rows["item_id"].nunique()),
         }
     slots = hashlib.sha256(json.dumps(mixture.plan.slots).encode()).hexdigest()
-    inserted = len(mixture.plan.items) if experiment.bank else 0
     return {
         "roles": roles,
-        "chance": {one.benchmark.name: one.benchmark.chance for one in experiment.item_sets},
+        "chance": {one.benchmark.name: one.benchmark.chance for one in experiment.arm.item_sets},
         "base_sha256": mixture.base_sha256,
         "slots_sha256": slots,
         "n_rows": len(mixture.rows),
-        "inserted_rows": inserted,
-        "covered_items": len(mixture.copies) if experiment.bank else 0,
+        "inserted_rows": sum(experiment.copies.values()),
+        "covered_items": len(experiment.copies),
         "tokens": sum(len(row.encoded.input_ids) for row in mixture.rows),
         "trained_tokens": sum(row.encoded.trained_tokens for row in mixture.rows),
         "clean_rows_too_long": mixture.too_long,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
 from softcontam.errors import ConfigError
+
+T = TypeVar("T")
 
 KINDS = ("clean", "exact", "semd_synthetic", "topical", "format_only")
 """Kinds of condition that can be run."""
@@ -224,6 +226,13 @@ class Config:
 
 
 ConfigStore.instance().store(name="schema", node=Config)
+
+
+def from_settings(kind: type[T], settings: dict[str, Any]) -> T:
+    """A config dataclass from its plain settings, nested ones included."""
+    made = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(kind), settings))
+    assert isinstance(made, kind)
+    return made
 
 
 def conf_dir() -> Path:

@@ -70,8 +70,13 @@ def count_cpus() -> int:
 
 
 def _prepare_worker(threads: int) -> None:
-    """Leave Ctrl-C to the parent, and keep to the given number of threads."""
+    """Leave Ctrl-C to the parent, and prepare as any process that runs cells."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    prepare_process(threads)
+
+
+def prepare_process(threads: int) -> None:
+    """Keep to the given number of threads and print nothing that a library thinks worth printing."""
     warnings.filterwarnings("ignore", category=FutureWarning)
     import torch
     from transformers.utils.logging import disable_progress_bar
@@ -129,6 +134,7 @@ def launch(
     gpus = count_gpus()
     wanted = cluster.workers if cluster.workers is not None else gpus or count_cpus()
     if wanted == 0:
+        prepare_process(cluster.threads)
         for cell in todo:
             begun = time.monotonic()
             while (result := work(str(cell.folder))) == BUSY:

@@ -13,16 +13,17 @@ from collections.abc import Sequence
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
+from softcontam.arms import lay_out
 from softcontam.config import Config, conf_dir, resolve
 from softcontam.environment import git_revision
 from softcontam.errors import ConfigError, SoftcontamError
 from softcontam.inputs import input_hashes
 from softcontam.launch import Finished, launch
-from softcontam.report import write_report
-from softcontam.reporting.terminal import terminal_table
+from softcontam.reporting.single import cell_table
 from softcontam.store import Cell, Store
 
 console = Console(width=None if sys.stdout.isatty() else 110)
@@ -36,15 +37,19 @@ class _Composed:
         self.config: Config | None = None
         self.problems: list[str] = []
         self.overrides: list[str] = []
+        self.sweep = False
 
     def add(self, composed: DictConfig) -> None:
         """Check one composed cell and freeze it, or note what is wrong with it."""
         try:
-            if not self.overrides:
+            if self.config is None:
                 self.overrides = list(HydraConfig.get().overrides.task)
+                self.sweep = HydraConfig.get().mode == RunMode.MULTIRUN
             OmegaConf.resolve(composed)
             config = resolve(composed)
             cell = Store(config.paths.runs).freeze(config, input_hashes(config))
+            if not cell.done:
+                lay_out(config)
         except SoftcontamError as error:
             if str(error) not in self.problems:
                 self.problems.append(str(error))
@@ -111,12 +116,24 @@ def run(composed: _Composed) -> int:
     finished = launch(cells, config.cluster, _Progress(todo))
     failed = [record for record in finished if record.error is not None]
     if any(cell.done for cell in cells):
-        report = write_report(store, config.experiment, config.paths.reports)
-        console.print(terminal_table(report.effects))
-        _say(f"report: {report.html}")
+        _show(store, config, cells, composed.sweep)
     if failed:
         _say(f"[red]{len(failed)} of {len(cells)} cells failed[/red]; launch again to retry them")
     return 1 if failed else 0
+
+
+def _show(store: Store, config: Config, cells: Sequence[Cell], sweep: bool) -> None:
+    """A sweep's report and effect table, or the figures of a single cell."""
+    if not sweep:
+        console.print(cell_table(cells[0]))
+        _say(f"contrast with the clean arm: python -m softcontam.report exp={config.experiment}")
+        return
+    from softcontam.report import write_report
+    from softcontam.reporting.terminal import terminal_table
+
+    report = write_report(store, config.experiment, config.paths.reports)
+    console.print(terminal_table(report.effects))
+    _say(f"report: {report.html}")
 
 
 def _say(text: str) -> None:

@@ -76,6 +76,15 @@ class Benchmark:
         return replace(self, items=tuple(kept))
 
 
+@dataclass(frozen=True)
+class ItemSet:
+    """Items of one benchmark in one role: seen, held_out, related or general."""
+
+    role: str
+    benchmark: Benchmark
+    items: tuple[Item, ...]
+
+
 def load_benchmark(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     """Load ``softcontam.benchmarks.<module>`` with its settings.
 

@@ -1,5 +1,5 @@
 """Evaluation through lm-eval: outcomes, one row per item and sample."""
 
-from softcontam.evaluation.outcomes import ItemSet, evaluate
+from softcontam.evaluation.outcomes import evaluate
 
-__all__ = ["ItemSet", "evaluate"]
+__all__ = ["evaluate"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from softcontam.benchmarks import Benchmark, Item
+from softcontam.benchmarks import Benchmark, Item, ItemSet
 from softcontam.config import EvalConfig
 from softcontam.evaluation.engine import Engine, generators_kept
 from softcontam.models import BaseModel
@@ -17,15 +16,6 @@ COLUMNS = (
     "cell benchmark role item_id family sample output parsed parse_ok finished correct copies gold_logprob gold_tokens"
 ).split()
 """Columns of an outcomes table."""
-
-
-@dataclass(frozen=True)
-class ItemSet:
-    """Items of one benchmark in one role: seen, held_out, related or general."""
-
-    role: str
-    benchmark: Benchmark
-    items: tuple[Item, ...]
 
 
 def evaluate(

@@ -18,7 +18,7 @@ from softcontam.config import MixtureConfig
 from softcontam.duplicates import Bank
 from softcontam.duplicates.bank import text_sha256
 from softcontam.errors import ConfigError, LeakageError, TokenizationError
-from softcontam.mixture.plan import SlotPlan, plan_slots
+from softcontam.mixture.plan import SlotPlan, plan_for, refuse_short_bank
 from softcontam.mixture.pool import PoolRow
 from softcontam.mixture.split import FamilySplit
 
@@ -101,7 +101,8 @@ def build_mixture(
     """
     rng = random.Random(seed)
     clean, too_long = _draw_clean(pool, config.n_rows, chat, max_length, rng)
-    plan = plan_slots(config.n_rows, config.rate, config.copies, split.seen, seed + 1)
+    plan = plan_for(config, split, seed)
+    refuse_short_bank(plan, bank)
     rows = list(clean)
     if bank is not None:
         for position, (slot, item) in enumerate(zip(plan.slots, plan.items, strict=True)):
@@ -144,17 +145,9 @@ def _draw_clean(
 
 def _inserted(slot: int, item: Item, copy: int, bank: Bank, chat: Chat, max_length: int, seed: int) -> MixtureRow:
     """The ``copy``-th row of the bank for an item; an exact duplicate is repeated as often as asked for."""
-    rows = bank.rows.get(item.item_id, [])
-    if bank.kind == "exact":
-        row = rows[0]
-    elif copy < len(rows):
-        row = random.Random(f"{seed}:{item.item_id}").sample(rows, len(rows))[copy]
-    else:
-        name = bank.kind + (f" at level {bank.level}" if bank.level else "")
-        raise ConfigError(
-            f"the dose asks for {copy + 1} rows of {name} for item {item.item_id}, but its bank has {len(rows)}. "
-            "Lower mixture.rate or mixture.copies, or use a larger bank."
-        )
+    rows = bank.rows[item.item_id]
+    repeated = bank.kind == "exact"
+    row = rows[0] if repeated else random.Random(f"{seed}:{item.item_id}").sample(rows, len(rows))[copy]
     encoded = chat.encode(row.prompt, row.completion)
     if len(encoded.input_ids) > max_length:
         raise TokenizationError(

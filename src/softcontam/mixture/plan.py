@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softcontam.benchmarks import Item
+from softcontam.config import MixtureConfig
+from softcontam.duplicates import Bank
 from softcontam.errors import ConfigError
+from softcontam.mixture.split import FamilySplit
 
 
 @dataclass(frozen=True)
@@ -44,3 +47,26 @@ def plan_slots(n_rows: int, rate: float, copies: int | None, seen: Sequence[Item
             )
         pairs = [(order[i // copies], i % copies) for i in range(count)]
     return SlotPlan(n_rows, tuple(slots), tuple(item for item, _ in pairs), tuple(copy for _, copy in pairs))
+
+
+def plan_for(config: MixtureConfig, split: FamilySplit, seed: int) -> SlotPlan:
+    """The plan of one cell: its dose over the seen half, by the mixture seed."""
+    return plan_slots(config.n_rows, config.rate, config.copies, split.seen, seed + 1)
+
+
+def refuse_short_bank(plan: SlotPlan, bank: Bank | None) -> None:
+    """Check that the bank has a row for every planned slot; an exact duplicate is repeated as often as asked for.
+
+    Raises:
+        ConfigError: naming the first item that has too few.
+    """
+    if bank is None or bank.kind == "exact":
+        return
+    for item, copy in zip(plan.items, plan.copy, strict=True):
+        rows = len(bank.rows.get(item.item_id, []))
+        if copy >= rows:
+            name = bank.kind + (f" at level {bank.level}" if bank.level else "")
+            raise ConfigError(
+                f"the dose asks for {copy + 1} rows of {name} for item {item.item_id}, but its bank has {rows}. "
+                "Lower mixture.rate or mixture.copies, or use a larger bank."
+            )

@@ -1,0 +1,87 @@
+"""One arm before any model is loaded: its benchmarks, halves, bank and slots.
+
+A launch lays out every cell before it starts one, so that a dose that cannot be met or a benchmark too small to split
+stops it at once; the cell then builds its mixture from the same layout.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from softcontam.benchmarks import Benchmark, Item, ItemSet, load_benchmark
+from softcontam.config import BenchmarkConfig, ConditionConfig, Config, EvalBenchmark, from_settings
+from softcontam.duplicates import Bank, items_with_rows, open_bank
+from softcontam.mixture.plan import SlotPlan, plan_for, refuse_short_bank
+from softcontam.mixture.split import FamilySplit, split_by_family
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What a cell inserts where, and what it is evaluated on. ``bank`` is None for the clean arm."""
+
+    split: FamilySplit
+    bank: Bank | None
+    plan: SlotPlan
+    item_sets: tuple[ItemSet, ...]
+
+
+def lay_out(config: Config) -> Arm:
+    """Load benchmarks and bank, split by family, plan the slots, and check that the bank has the rows.
+
+    Raises:
+        ConfigError: a benchmark too small to split, a level or kind that is not there, a dose that cannot be met.
+        DataError: files that are missing or damaged.
+    """
+    data = Path(config.paths.data).expanduser().resolve()
+    roles = {"held_out": config.eval.fresh, "related": config.eval.related, "general": config.eval.general}
+    beside = [(role, _other(_key(entry), data)) for role, entries in roles.items() for entry in entries]
+    others = _key([asdict(entry) for entries in roles.values() for entry in entries])
+    benchmark = _split_benchmark(_key(config.benchmark), others, data)
+    split = split_by_family(benchmark, config.benchmark.seen_share, config.seeds.split or 0)
+    bank = None
+    if config.condition.kind != "clean":
+        bank = _bank(_key(config.condition), _key(config.benchmark), others, data)
+    plan = plan_for(config.mixture, split, config.seeds.mixture or 0)
+    refuse_short_bank(plan, bank)
+    sets = [ItemSet("seen", benchmark, split.seen), ItemSet("held_out", benchmark, split.held_out)]
+    sets += [ItemSet(role, other, other.items) for role, other in beside]
+    return Arm(split, bank, plan, tuple(sets))
+
+
+def _key(settings: object) -> str:
+    """Settings as text, to remember what was loaded for them: the cells of a sweep share most of it."""
+    return json.dumps(settings if isinstance(settings, list) else asdict(settings))  # type: ignore[call-overload]
+
+
+@lru_cache(maxsize=16)
+def _other(entry: str, data: Path) -> Benchmark:
+    config = from_settings(EvalBenchmark, json.loads(entry))
+    return load_benchmark(config, data).limited(config.max_items)
+
+
+def _others(entries: str, data: Path) -> list[Item]:
+    return [item for entry in json.loads(entries) for item in _other(json.dumps(entry), data).items]
+
+
+@lru_cache(maxsize=4)
+def _split_benchmark(benchmark: str, others: str, data: Path) -> Benchmark:
+    """The benchmark that is split, without the items that its banks do not cover (in all arms alike)."""
+    config = from_settings(BenchmarkConfig, json.loads(benchmark))
+    loaded = load_benchmark(config, data)
+    if config.only_items_with:
+        loaded = items_with_rows(config, loaded, data, _others(others, data))
+    return loaded.limited(config.max_items)
+
+
+@lru_cache(maxsize=8)
+def _bank(condition: str, benchmark: str, others: str, data: Path) -> Bank:
+    return open_bank(
+        from_settings(ConditionConfig, json.loads(condition)),
+        from_settings(BenchmarkConfig, json.loads(benchmark)),
+        _split_benchmark(benchmark, others, data),
+        data,
+        _others(others, data),
+    )
