@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -162,10 +162,13 @@ def stopped_at(step: int, cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Cell:
     cell = frozen(tmp_path_factory.mktemp("unbroken"), *LONGER)
     run_cell(cell)
-    yield cell
+    return cell
+
+
+CUT_SHORT = pytest.mark.xfail(strict=True, reason="a damaged checkpoint fails this and every later attempt")
 
 
 class TestResume:
@@ -197,9 +200,10 @@ class TestResume:
         self, tiny_arms: dict[str, Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         cell = frozen(tmp_path, "condition=exact")
-        with monkeypatch.context() as patched, pytest.raises(MemoryError):
+        with monkeypatch.context() as patched:
             patched.setattr(cell_module, "evaluate", raising(MemoryError()))
-            run_cell(cell)
+            with pytest.raises(MemoryError):
+                run_cell(cell)
         monkeypatch.setattr(cell_module, "train", raising(AssertionError("trained again")))
         run_cell(cell)
         same(cell, tiny_arms["exact"])
@@ -208,14 +212,13 @@ class TestResume:
         "damage",
         [
             lambda folder: (folder / "trainer_state.json").unlink(),
-            lambda folder: (folder / "trainer_state.json").write_text('{"glo'),
-            lambda folder: (folder / "optimizer.pt").write_bytes(b"PK"),
-            lambda folder: (folder / "adapter_model.safetensors").write_bytes(b"\x08"),
+            pytest.param(lambda folder: (folder / "trainer_state.json").write_text('{"glo'), marks=CUT_SHORT),
+            pytest.param(lambda folder: (folder / "optimizer.pt").write_bytes(b"PK"), marks=CUT_SHORT),
+            pytest.param(lambda folder: (folder / "adapter_model.safetensors").write_bytes(b"\x08"), marks=CUT_SHORT),
             lambda folder: [path.unlink() for path in folder.iterdir()],
         ],
         ids=["no state", "half a state", "half an optimizer", "half an adapter", "empty"],
     )
-    @pytest.mark.xfail(strict=True, reason="a checkpoint that was being written when the process was killed fails every later attempt")
     def test_from_a_checkpoint_that_a_kill_cut_short(
         self, damage: Callable[[Path], object], unbroken: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -229,9 +232,10 @@ class TestResume:
         self, tiny_arms: dict[str, Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         cell = frozen(tmp_path, "condition=exact")
-        with monkeypatch.context() as patched, pytest.raises(MemoryError):
+        with monkeypatch.context() as patched:
             patched.setattr(cell_module, "evaluate", raising(MemoryError()))
-            run_cell(cell)
+            with pytest.raises(MemoryError):
+                run_cell(cell)
         shutil.rmtree(cell.folder / "adapter")
         run_cell(cell)
         same(cell, tiny_arms["exact"])

@@ -23,6 +23,9 @@ EXPERIMENTS = sorted(path.stem for path in (conf_dir() / "exp").glob("*.yaml"))
 CHOICES = sorted(
     (path.parent.name, path.stem) for path in conf_dir().glob("*/*.yaml") if path.parent.name not in ("exp", "local")
 )
+SLOW = {"mbpp_smollm2"}
+"""Experiments whose data take a while to read even when shrunk."""
+
 NEEDS = {
     "benchmark=mbpp": ["eval=humaneval_related", "mixture.rate=0.1"],
 }
@@ -76,7 +79,9 @@ def test_every_experiment_is_named_as_its_file_and_sweeps(name: str) -> None:
     assert "clean" in hydra.sweeper.params["condition"].split(",")
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in EXPERIMENTS]
+)
 def test_every_experiment_runs_shrunk_on_the_tiny_base(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,7 +97,8 @@ def test_every_experiment_runs_shrunk_on_the_tiny_base(
         pytest.skip(f"needs local data: {error}")
     conditions = [one for one in hydra.sweeper.params["condition"].split(",") if one not in ("clean", "exact")]
     shrunk = [
-        "model=tinyworld", f"model.path={roomy_base(tmp_path / 'base')}", "train.epochs=1", "mixture.n_rows=32", "mixture.rate=0.1", "seed=0", "train.max_length=4096",
+        "model=tinyworld", f"model.path={roomy_base(tmp_path / 'base')}",
+        "train.epochs=1", "mixture.n_rows=32", "mixture.rate=0.1", "seed=0", "train.max_length=4096",
         "train.batch_size=8", "train.micro_batch_size=8", "eval.max_new_tokens=4", "cluster.workers=0",
         f"condition=clean,{conditions[0]}", f"paths.data={DATA}", f"paths.runs={tmp_path}/runs",
         *[f"eval.{role}.{index}.max_items=6" for role in ("related", "general", "fresh")

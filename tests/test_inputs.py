@@ -59,7 +59,9 @@ FILES = [
 ]
 
 
-COLLIDE = pytest.mark.xfail(strict=True, reason="input_hashes names files by their last part: the later one replaces it")
+COLLIDE = pytest.mark.xfail(
+    strict=True, reason="input_hashes names files by their last part: the later one replaces it"
+)
 UNREAD = pytest.mark.xfail(strict=True, reason="files named in the params of a bank are not among the inputs")
 LEFT_OUT = {"pool/train.jsonl": COLLIDE, "items/a/test.parquet": COLLIDE, "rewordings.jsonl": UNREAD}
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -53,12 +53,12 @@ class FakeWorker:
 
 
 @pytest.fixture
-def cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Cell]]:
+def cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     """Five cells, and workers that run them without a process."""
     monkeypatch.setattr(launch_module, "_Worker", FakeWorker)
     monkeypatch.setattr(launch_module, "BUSY_WAIT_S", 0.05)
     FakeWorker.script, FakeWorker.ran, FakeWorker.stopped = {}, [], 0
-    yield [Store(tmp_path).freeze(config(seed=seed)) for seed in range(5)]
+    return [Store(tmp_path).freeze(config(seed=seed)) for seed in range(5)]
 
 
 def within(seconds: float, call: Callable[[], Any]) -> Any:
@@ -81,7 +81,7 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
 
 
 def launched(cells: list[Cell], workers: int = 2, **settings: Any) -> list[Finished]:
-    finished: list[Finished] = within(5, lambda: launch(cells, ClusterConfig(workers=workers, **settings)))
+    finished: list[Finished] = within(3, lambda: launch(cells, ClusterConfig(workers=workers, **settings)))
     return finished
 
 
@@ -126,14 +126,20 @@ class TestScheduling:
         FakeWorker.script = {cells[0].id: [BUSY, BUSY]}
         assert [record.error for record in launched(cells, workers)] == [None] * 5
 
-    @pytest.mark.xfail(strict=True, reason="an exception ends the thread: one worker: cells are lost with exit code 0; more: launch hangs")
+    @pytest.mark.xfail(
+        strict=True,
+        reason="an exception ends the thread: one worker: cells are lost with exit code 0; more: launch hangs",
+    )
     def test_what_a_worker_raises_unforeseen_is_that_cells_failure(self, cells: list[Cell], workers: int) -> None:
         FakeWorker.script = {cells[0].id: [OSError("cannot fork")]}
         errors = {record.cell.id: record.error for record in launched(cells, workers)}
         assert "cannot fork" in str(errors.pop(cells[0].id))
         assert list(errors.values()) == [None] * 4
 
-    @pytest.mark.xfail(strict=True, reason="an exception ends the thread: one worker: cells are lost with exit code 0; more: launch hangs")
+    @pytest.mark.xfail(
+        strict=True,
+        reason="an exception ends the thread: one worker: cells are lost with exit code 0; more: launch hangs",
+    )
     def test_a_status_that_cannot_be_written_does_not_stop_the_others(
         self, cells: list[Cell], workers: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -165,12 +171,12 @@ class TestScheduling:
 
         cluster = ClusterConfig(workers=workers)
         with contextlib.suppress(StoreError):
-            within(5, lambda: launch(cells, cluster, tell))
+            within(3, lambda: launch(cells, cluster, tell))
         assert all(cell.done for cell in cells)
 
     def test_progress_is_told_once_per_cell(self, cells: list[Cell], workers: int) -> None:
         told: list[tuple[str, int]] = []
-        within(5, lambda: launch(cells, ClusterConfig(workers=workers), lambda r, n: told.append((r.cell.id, n))))
+        within(3, lambda: launch(cells, ClusterConfig(workers=workers), lambda r, n: told.append((r.cell.id, n))))
         assert sorted(cell_id for cell_id, _ in told) == sorted(cell.id for cell in cells)
         assert {n for _, n in told} == {min(workers, 5)}
 
@@ -310,7 +316,10 @@ def started(folder: Path) -> tuple[subprocess.Popen[bytes], Cell]:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="an interrupted Thread.join marks a running thread as ended (3.11), so at_once is False and Ctrl-C waits for the cell")
+@pytest.mark.xfail(
+    strict=True,
+    reason="Ctrl-C waits for the cell: in 3.11 an interrupted join marks a thread as ended",
+)
 def test_ctrl_c_ends_with_130_and_the_next_launch_completes(tmp_path: Path) -> None:
     process, cell = started(tmp_path)
     worker = psutil.Process(cell.status["pid"])
@@ -363,7 +372,7 @@ def test_two_launches_at_once_share_the_work(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-        )  # fmt: skip
+        )
         for number in range(2)
     ]
     printed = [process.communicate(timeout=300)[0] for process in processes]

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from test_cell import frozen
-from tiny_cells import TINY, Ran, run_cli, run_here
+from tiny_cells import TINY, Ran, composed, run_cli, run_here
 
+from softcontam.benchmarks import load_benchmark
+from softcontam.duplicates import BankRow, write_bank
 from softcontam.inputs import TINYWORLD_BASE
 from softcontam.store import DONE, FAILED, Cell, Store
 
 Runner = Callable[..., Ran]
-
-NOT_EARLY = pytest.mark.xfail(strict=True, reason="found out in each cell, not before the sweep is started")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ class TestRefusals:
             (["condition=exact", "mixture.rate=0.001"], 2, ["mixture.rate=0.001", "less than one row", "Raise"]),
             (["model.path=/no/such/model"], 2, ["model.path=/no/such/model", "does not exist", "config.json"]),
             (["mixture.pool.files=[gone.jsonl]"], 2, ["gone.jsonl", "does not exist", "SOFTCONTAM_DATA"]),
-            (["condition=topical", "~benchmark.banks.topical"], 2, ["condition.kind=topical", "benchmark.banks.topical"]),
+            (["condition=topical", "~benchmark.banks.topical"], 2, ["kind=topical", "benchmark.banks.topical"]),
         ],
         ids=lambda value: value[0] if isinstance(value, list) else "",
     )  # fmt: skip
@@ -79,10 +79,19 @@ class TestRefusals:
         ],
         ids=lambda value: value[0] if isinstance(value, list) else "",
     )
-    @pytest.mark.parametrize("early", [False, pytest.param(True, marks=NOT_EARLY)], ids=["at all", "early"])
+    @pytest.mark.parametrize("early", [False, True], ids=["at all", "early"])
     def test_what_only_loading_the_data_shows(
-        self, run: Runner, tmp_path: Path, overrides: list[str], says: list[str], early: bool
+        self,
+        run: Runner,
+        tmp_path: Path,
+        overrides: list[str],
+        says: list[str],
+        early: bool,
+        request: pytest.FixtureRequest,
     ) -> None:
+        if early and "mixture.n_rows=9000" in overrides:
+            reason = "the size of the pool is found out in each cell, not before the sweep is started"
+            request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
         ended = run(*overrides)
         for words in says:
             assert words in ended.text
@@ -136,6 +145,7 @@ class TestOverrides:
         found = [cell.config for cell in cells]
         return {(one.condition.kind, one.condition.level, one.mixture.rate, one.seed) for one in found}
 
+    @pytest.mark.slow
     def test_the_sweep_is_its_grid_with_clean_once_per_seed(
         self, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -150,6 +160,15 @@ class TestOverrides:
         assert min(rates) <= 0.01
         assert len(seeds) >= 3
         assert sum(kind == "clean" for kind, *_ in arms) == len(seeds)
+
+    def test_clean_at_every_rate_is_one_cell(
+        self, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cells = self.composed(run, tmp_path, monkeypatch, "exp=semd_rate_sweep", "condition=clean,exact", "seed=0")
+        arms = self.arms(cells)
+        assert len(arms) == len(cells)
+        assert sum(kind == "clean" for kind, *_ in arms) == 1
+        assert len({rate for kind, _, rate, _ in arms if kind == "exact"}) >= 4
 
     def test_overrides_narrow_a_sweep(self, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         cells = self.composed(run, tmp_path, monkeypatch, "exp=semd_rate_sweep", "condition=exact", "seed=3")
@@ -236,18 +255,29 @@ class TestSweep:
         assert states(tmp_path) == [DONE]
 
     def test_a_failing_cell_is_recorded_the_others_go_on_and_the_code_is_1(self, run: Runner, tmp_path: Path) -> None:
-        (tmp_path / "bank.parquet").write_bytes(b"PAR1 not really")
+        """A bank whose rows are too long shows only when the cell encodes them."""
+        items = load_benchmark(composed().benchmark, tmp_path).items
+        long = "Here are keys and maps. " * 60
+        rows = [BankRow(i.item_id, i.item_id, "topical", None, long, i.target, "answer", "made up") for i in items]
+        write_bank(tmp_path / "bank.parquet", rows)
         banks = ("benchmark.banks.topical.source=parquet", "+benchmark.banks.topical.path=bank.parquet")
         ended = run("-m", "condition=topical,clean,exact", *banks, f"paths.data={tmp_path}")
-        assert ended.code == 1
-        assert "bank.parquet" in ended.text
+        assert ended.code == 1, ended.text
+        assert "would be truncated" in ended.text
         assert "1 of 3 cells failed" in ended.text
         assert states(tmp_path) == [DONE, DONE, FAILED]
-        (failed,) = [
-            cell for path in (tmp_path / "runs").glob("[0-9a-f]*")
-            if (cell := Store(tmp_path / "runs").cell(path.name)).status["state"] == FAILED
-        ]  # fmt: skip
+        cells = [Store(tmp_path / "runs").cell(path.name) for path in (tmp_path / "runs").glob("[0-9a-f]*")]
+        (failed,) = [cell for cell in cells if cell.status["state"] == FAILED]
         assert "Traceback" in failed.status["traceback"]
+
+    def test_a_damaged_bank_stops_the_sweep_before_any_cell(self, run: Runner, tmp_path: Path) -> None:
+        (tmp_path / "bank.parquet").write_bytes(b"PAR1 not really")
+        banks = ("benchmark.banks.topical.source=parquet", "+benchmark.banks.topical.path=bank.parquet")
+        ended = run("-m", "condition=clean,topical", *banks, f"paths.data={tmp_path}")
+        assert ended.code == 2, ended.text
+        assert "bank.parquet" in ended.text
+        assert "again" in ended.text
+        assert DONE not in states(tmp_path)
 
     def test_a_damaged_status_is_named_with_its_remedy_and_nothing_runs(self, run: Runner, tmp_path: Path) -> None:
         cell = frozen(tmp_path / "runs", "condition=clean")
@@ -267,10 +297,11 @@ class TestSweep:
         assert states(tmp_path) == [DONE, FAILED]
 
     def test_damaged_outcomes_of_a_done_cell_are_named_with_their_remedy(self, run: Runner, tmp_path: Path) -> None:
-        run("condition=clean")
-        (path,) = (tmp_path / "runs").glob("*/outcomes.parquet")
+        sweep = ("-m", "condition=clean,exact")
+        run(*sweep)
+        path = sorted((tmp_path / "runs").glob("*/outcomes.parquet"))[0]
         path.write_bytes(path.read_bytes()[:500])
-        ended = run("condition=clean")
+        ended = run(*sweep)
         assert ended.code == 2
         assert str(path) in ended.text
         assert "Delete the folder" in ended.text
@@ -282,8 +313,11 @@ class TestSweep:
         """The place of the data is no part of a cell, so a cell that failed must take the new place."""
         for name in ("old", "new"):
             (tmp_path / name).mkdir()
-            rows = [{"messages": [{"role": "user", "content": f"What is {i} plus 1?"},
-                                  {"role": "assistant", "content": f"Answer: {i + 1}"}]} for i in range(64)]  # fmt: skip
+            turns = [("What is 1 plus 1?", "Answer: 2"), ("What is 2 plus 1?", "Answer: 3")] * 32
+            rows = [
+                {"messages": [{"role": "user", "content": ask}, {"role": "assistant", "content": reply}]}
+                for ask, reply in turns
+            ]
             (tmp_path / name / "pool.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         cell = frozen(
             tmp_path / "runs", "condition=clean", "mixture.pool.files=[pool.jsonl]", f"paths.data={tmp_path}/old"

@@ -50,8 +50,8 @@ class TestFile:
         assert (
             list(pd.read_parquet(tmp_path / "bank.parquet").columns)
             == (
-                "row_id item_id kind level prompt completion response_style source match_type judge cosine ngram_overlap "
-                "sha256"
+                "row_id item_id kind level prompt completion response_style source match_type judge cosine "
+                "ngram_overlap sha256"
             ).split()
         )
 

@@ -83,8 +83,14 @@ def made(kind: str) -> list[tuple[Item, BankRow]]:
         ("Mia has 5 pears. Mia loses 3 pears. How many pears does Mia have now?", 2),
         ("Last of all 2 bells are what Leo gets. It is 5 bells that Leo loses. At the start Leo had 9 bells. "
          "How many bells does Leo have after it all?", 6),
-        ("Tom starts with 9 keys. Soon Tom sells 4 keys. Later Tom also buys 2 keys. Count the keys that Tom has at the end.", 7),
-        ("There are 6 hats with Gus. The next day Gus eats 6 of the hats. What is the number of hats with Gus in the end?", 0),
+        (
+     "Tom starts with 9 keys. "
+     "Soon Tom sells 4 keys. Later Tom also buys 2 keys. Count the keys that Tom has at the end.",
+     7),
+        (
+     "There are 6 hats with Gus. "
+     "The next day Gus eats 6 of the hats. What is the number of hats with Gus in the end?",
+     0),
     ],
 )  # fmt: skip
 def test_the_listener_itself_understands(story: str, end: int) -> None:

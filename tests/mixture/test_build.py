@@ -121,8 +121,8 @@ class TestArmsOfOneSeed:
     def test_insert_rows_of_seen_families_only(self, condition: str) -> None:
         for seed in range(2):
             experiment = arm(condition, seed)
-            seen = {item.item_id: item.family for item in experiment.split.seen}
-            held_out = {item.family for item in experiment.split.held_out}
+            seen = {item.item_id: item.family for item in experiment.arm.split.seen}
+            held_out = {item.family for item in experiment.arm.split.held_out}
             inserted = [row for row in experiment.mixture.rows if row.kind != "clean"]
             assert inserted
             assert all(row.item_id in seen for row in inserted)
@@ -130,7 +130,7 @@ class TestArmsOfOneSeed:
 
     def test_split_alike(self) -> None:
         for seed in range(2):
-            assert all(arm(condition, seed).split == arm("clean", seed).split for condition in ARMS)
+            assert all(arm(condition, seed).arm.split == arm("clean", seed).arm.split for condition in ARMS)
 
     def test_differ_in_what_is_inserted(self) -> None:
         texts = {c: {row.prompt for row in arm(c, 0).mixture.rows if row.kind != "clean"} for c in ARMS if c != "clean"}
@@ -140,7 +140,7 @@ class TestArmsOfOneSeed:
     def test_of_another_seed_are_different(self) -> None:
         assert arm("exact", 0).mixture.base_sha256 != arm("exact", 1).mixture.base_sha256
         assert arm("exact", 0).mixture.plan.slots != arm("exact", 1).mixture.plan.slots
-        assert arm("exact", 0).split != arm("exact", 1).split
+        assert arm("exact", 0).arm.split != arm("exact", 1).arm.split
 
     def test_keep_the_rows_of_a_lower_rate(self) -> None:
         for condition in ("exact", "semd_synthetic", "topical"):
@@ -158,7 +158,7 @@ class TestArmsOfOneSeed:
 
     def test_have_exact_rows_that_are_the_items(self) -> None:
         experiment = arm("exact", 0)
-        items = {item.item_id: item for item in experiment.split.seen}
+        items = {item.item_id: item for item in experiment.arm.split.seen}
         for row in experiment.mixture.rows:
             if row.kind == "exact":
                 item = items[str(row.item_id)]
@@ -282,7 +282,9 @@ class TestLength:
 
 
 class TestLeakage:
-    @pytest.mark.xfail(strict=True, reason="MixtureRow takes the planned item id, so the check of item ids can never find anything")
+    @pytest.mark.xfail(
+        strict=True, reason="MixtureRow takes the planned item id, so the check of item ids can never find anything"
+    )
     def test_a_bank_row_for_a_held_out_item_is_refused_by_name(self) -> None:
         """A slot planned for a seen item whose bank hands out a held-out item's row."""
         held = SPLIT.held_out[0]
@@ -346,7 +348,7 @@ class TestLeakage:
 
     def test_no_clean_row_of_tinyworld_is_an_item(self) -> None:
         experiment = arm("clean", 0)
-        prompts = {item.prompt for one in experiment.item_sets if one.role != "general" for item in one.items}
+        prompts = {item.prompt for one in experiment.arm.item_sets if one.role != "general" for item in one.items}
         assert not prompts & {row.prompt for row in experiment.mixture.rows}
 
 

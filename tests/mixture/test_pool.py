@@ -136,7 +136,10 @@ class TestFiles:
             {"messages": [{"role": "user", "content": " \n"}, GOOD[1]]},
         ],
     )
-    @pytest.mark.xfail(strict=True, reason="_read lets AttributeError, KeyError and TypeError through and takes content that is no text")
+    @pytest.mark.xfail(
+        strict=True,
+        reason="_read lets AttributeError, KeyError and TypeError through and takes content that is no text",
+    )
     def test_a_row_of_another_shape_is_named(self, tmp_path: Path, record: object) -> None:
         jsonl(tmp_path / "x.jsonl", {"messages": GOOD}, record)
         refused(tmp_path, "x.jsonl", "row 2")

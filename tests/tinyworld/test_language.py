@@ -15,8 +15,14 @@ STORIES = [
     ("Mia has 5 pears. Mia finds 3 pears. How many pears does Mia have now?", "8"),
     ("Mia has 5 pears. Mia loses 3 pears. How many pears does Mia have now?", "2"),
     ("Tom has 9 keys. Tom sells 4 keys. Then Tom buys 2 keys. How many keys does Tom have now?", "7"),
-    ("Tom starts with 9 keys. Soon Tom sells 4 keys. Later Tom also buys 2 keys. Count the keys that Tom has at the end.", "7"),
-    ("There are 6 hats with Gus. The next day Gus eats 6 of the hats. What is the number of hats with Gus in the end?", "0"),
+    (
+     "Tom starts with 9 keys. "
+     "Soon Tom sells 4 keys. Later Tom also buys 2 keys. Count the keys that Tom has at the end.",
+     "7"),
+    (
+     "There are 6 hats with Gus. "
+     "The next day Gus eats 6 of the hats. What is the number of hats with Gus in the end?",
+     "0"),
     # the object first
     ("At the start Ana had 4 cups. 3 cups are what Ana wins. How many cups does Ana have after it all?", "7"),
     ("Before all this 8 cups were what Ana had. It is 3 cups that Ana drops. How many cups does Ana have now?", "5"),
@@ -83,7 +89,9 @@ def test_mixed_styles_are_read_back(world: str) -> None:
             assert read(text) == problem, text
 
 
-@pytest.mark.xfail(strict=True, reason="later steps told backwards are read in the order told; no generator draws three steps yet")
+@pytest.mark.xfail(
+    strict=True, reason="later steps told backwards are read in the order told; no generator draws three steps yet"
+)
 def test_three_steps_told_backwards_are_read_back() -> None:
     rng = random.Random(9)
     for problem in problems("holdings", 100, 3, steps=(3,)):
@@ -132,7 +140,7 @@ LAST_WINS = pytest.mark.xfail(strict=True, reason="a second start or question si
             marks=LAST_WINS,
         ),
         pytest.param(
-            "Mia has 5 pears. Mia finds 3 pears. How many pears does Mia have now? How many pears did Mia have at first?",
+            "Mia has 5 pears. Mia finds 3 pears. How many pears does Mia have now? Who is the one with the pears?",
             marks=LAST_WINS,
         ),
         "Mia has 5 pears. Soon it rises 3 levels. How many pears does Mia have now?",
@@ -160,7 +168,10 @@ PEARS = "Mia has 5 pears. Mia loses 3 pears. Then Mia finds 2 pears. How many pe
         (PEARS.replace("3", "4"), False),
         (PEARS.replace("has 5", "has 6"), False),
         (PEARS.replace("How many pears does Mia have now?", "How many pears did Mia have at first?"), False),
-        ("The drone is at level 5. The drone sinks by 3. Then the drone rises by 2. Which level is the drone at now?", False),
+        (
+     "The drone is at level 5. "
+     "The drone sinks by 3. Then the drone rises by 2. Which level is the drone at now?",
+     False),
         ("Mia has 5 pears. Mia loses 3 pears. How many pears does Mia have now?", False),
     ],
 )  # fmt: skip
