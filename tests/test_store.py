@@ -439,7 +439,7 @@ class TestAttempt:
             pytest.fail("ran twice")
         assert cell.status["state"] == DONE
 
-    @pytest.mark.parametrize("wait", [True, False])
+    @pytest.mark.parametrize("wait", [pytest.param(True, marks=pytest.mark.slow), False])
     def test_of_processes_that_race_for_a_cell_one_runs_it(self, tmp_path: Path, wait: bool) -> None:
         cell = Store(tmp_path).freeze(config())
         context = multiprocessing.get_context("spawn")

@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from softcontam.benchmarks import Benchmark, Item, ItemSet, load_benchmark
-from softcontam.config import BenchmarkConfig, ConditionConfig, Config, EvalBenchmark, from_settings
-from softcontam.duplicates import Bank, items_with_rows, open_bank
+from softcontam.config import BenchmarkConfig, Config, EvalBenchmark, from_settings
+from softcontam.duplicates import Bank, BankRow, bank_rows, items_with_rows, open_bank
 from softcontam.mixture.plan import SlotPlan, plan_for, refuse_short_bank
 from softcontam.mixture.split import FamilySplit, split_by_family
 
@@ -43,7 +43,9 @@ def lay_out(config: Config) -> Arm:
     split = split_by_family(benchmark, config.benchmark.seen_share, config.seeds.split or 0)
     bank = None
     if config.condition.kind != "clean":
-        bank = _bank(_key(config.condition), _key(config.benchmark), others, data)
+        kind = config.condition.kind
+        rows = [] if kind == "exact" else _rows(kind, _key(config.benchmark), others, data)
+        bank = open_bank(config.condition, benchmark, rows)
     plan = plan_for(config.mixture, split, config.seeds.mixture or 0)
     refuse_short_bank(plan, bank)
     sets = [ItemSet("seen", benchmark, split.seen), ItemSet("held_out", benchmark, split.held_out)]
@@ -76,12 +78,9 @@ def _split_benchmark(benchmark: str, others: str, data: Path) -> Benchmark:
     return loaded.limited(config.max_items)
 
 
-@lru_cache(maxsize=8)
-def _bank(condition: str, benchmark: str, others: str, data: Path) -> Bank:
-    return open_bank(
-        from_settings(ConditionConfig, json.loads(condition)),
-        from_settings(BenchmarkConfig, json.loads(benchmark)),
-        _split_benchmark(benchmark, others, data),
-        data,
-        _others(others, data),
-    )
+@lru_cache(maxsize=4)
+def _rows(kind: str, benchmark: str, others: str, data: Path) -> list[BankRow]:
+    """The rows of one kind, all levels: read or made once for the cells that use them."""
+    config = from_settings(BenchmarkConfig, json.loads(benchmark))
+    items = _split_benchmark(benchmark, others, data).items
+    return bank_rows(kind, config.banks[kind], items, data, _others(others, data))

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from tiny_cells import made_up_benchmark
 
-from softcontam.config import BankConfig, BenchmarkConfig, ConditionConfig
+from softcontam.config import BankConfig, ConditionConfig
 from softcontam.duplicates import Bank, BankRow, exact, open_bank, read_bank, write_bank
 from softcontam.duplicates.bank import BANK_KINDS, bank_rows, text_sha256
 from softcontam.errors import ConfigError, DataError
@@ -147,8 +147,8 @@ class TestOpen:
         source = BankConfig(source="parquet", path="banks/bank.parquet")
 
         def open_it(kind: str, level: str | None = None, **changes: Any) -> Bank:
-            config = BenchmarkConfig(name="riddles", module="x", banks={kind: replace(source, **changes)})
-            return open_bank(ConditionConfig(kind, level), config, BENCHMARK, tmp_path)
+            made = bank_rows(kind, replace(source, **changes), BENCHMARK.items, tmp_path)
+            return open_bank(ConditionConfig(kind, level), BENCHMARK, made)
 
         return open_it
 
@@ -177,9 +177,8 @@ class TestOpen:
         with pytest.raises((ConfigError, DataError), match=r"bank\.parquet.*format_only"):
             opened("format_only")
 
-    def test_exact_needs_no_bank_and_is_the_item(self, tmp_path: Path) -> None:
-        config = BenchmarkConfig(name="riddles", module="x")
-        bank = open_bank(ConditionConfig("exact"), config, BENCHMARK, tmp_path)
+    def test_exact_needs_no_bank_and_is_the_item(self) -> None:
+        bank = open_bank(ConditionConfig("exact"), BENCHMARK, [])
         for item in BENCHMARK.items:
             assert bank.rows[item.item_id] == [exact.row(item)]
             assert (exact.row(item).prompt, exact.row(item).completion) == (item.prompt, item.target)

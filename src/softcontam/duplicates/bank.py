@@ -131,31 +131,23 @@ def read_bank(path: Path) -> list[BankRow]:
     return rows
 
 
-def open_bank(
-    condition: ConditionConfig, config: BenchmarkConfig, benchmark: Benchmark, data: Path, others: Sequence[Item] = ()
-) -> Bank:
-    """The rows of a condition for the items of a benchmark.
-
-    Args:
-        others: items of the other benchmarks, which rows that are to be no duplicates must not duplicate either.
+def open_bank(condition: ConditionConfig, benchmark: Benchmark, rows: Sequence[BankRow]) -> Bank:
+    """The bank of a condition for the items of a benchmark, from all rows of its kind; exact needs none.
 
     Raises:
-        ConfigError: no bank, source or level of that name.
-        DataError: rows that cannot be read or used.
+        ConfigError: no rows of that level.
     """
     kind, level = condition.kind, condition.level
     if kind == "exact":
         from softcontam.duplicates import exact
 
         return Bank.of(kind, None, map(exact.row, benchmark.items))
-    rows = bank_rows(kind, config.banks[kind], benchmark.items, data, others)
     levels = sorted({row.level for row in rows if row.level})
     if level is not None and level not in levels:
         raise ConfigError(
             f"condition.level={level} is not in the {kind} bank of {benchmark.name}; it has: {', '.join(levels)}"
         )
-    chosen = [row for row in rows if level is None or row.level == level]
-    return Bank.of(kind, level, chosen)
+    return Bank.of(kind, level, [row for row in rows if level is None or row.level == level])
 
 
 def items_with_rows(config: BenchmarkConfig, benchmark: Benchmark, data: Path, others: Sequence[Item]) -> Benchmark:
@@ -184,7 +176,15 @@ def items_with_rows(config: BenchmarkConfig, benchmark: Benchmark, data: Path, o
 def bank_rows(
     kind: str, config: BankConfig, items: Sequence[Item], data: Path, others: Sequence[Item] = ()
 ) -> list[BankRow]:
-    """All rows of one kind from its configured source, checked, for these items only."""
+    """All rows of one kind from its configured source, checked, for these items only.
+
+    Args:
+        others: items of the other benchmarks, which rows that are to be no duplicates must not duplicate either.
+
+    Raises:
+        ConfigError: an unknown source.
+        DataError: rows that cannot be read or used.
+    """
     if config.source == "tinyworld":
         from softcontam.duplicates import tinyworld
 

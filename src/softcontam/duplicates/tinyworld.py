@@ -86,6 +86,8 @@ def rows(kind: str, items: Sequence[Item]) -> list[BankRow]:
             level, prompt, completion = next(drafts)
             if len(texts.setdefault(level, {})) < PER_LEVEL:
                 texts[level].setdefault(prompt, completion)
+            if len(texts) == levels and all(len(drafted) == PER_LEVEL for drafted in texts.values()):
+                break
         for level, drafted in texts.items():
             for number, (prompt, completion) in enumerate(drafted.items()):
                 made.append(
