@@ -35,7 +35,7 @@ def run_cell(cell: Cell) -> bool:
     """Run a frozen cell to its end under its lock; returns whether there was anything to do.
 
     Raises:
-        StoreError: another process is running it.
+        CellBusyError: another process is running it.
         Exception: whatever stopped it, after status and traceback were written to ``status.json``.
     """
     with cell.attempt(wait=False) as needed, _logged_to(cell.folder / "log.txt"):

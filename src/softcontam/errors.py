@@ -25,5 +25,9 @@ class StoreError(SoftcontamError):
     """A cell folder that is damaged or in use."""
 
 
+class CellBusyError(StoreError):
+    """A cell that another process is running."""
+
+
 class ArmMismatchError(SoftcontamError):
     """Two cells that were to be contrasted but differ in more than the inserted rows."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import queue
+import shutil
 import signal
 import threading
 import time
@@ -17,13 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loky import ProcessPoolExecutor
-from loky.process_executor import TerminatedWorkerError
+from loky.process_executor import BrokenProcessPool
 
 from softcontam.config import ClusterConfig
-from softcontam.errors import SoftcontamError, StoreError
+from softcontam.errors import CellBusyError, SoftcontamError
 from softcontam.store import FAILED, Cell
 
 DONE, BUSY = "done", "busy"
+DIED = "the worker process died (killed, or out of memory)"
+
+NO_SPACE_BYTES = 2**20
+"""Less free space than this explains most errors."""
 
 BUSY_WAIT_S = 2.0
 """How long to wait before looking again at a cell that another launch is running."""
@@ -45,14 +50,13 @@ def work(folder: str) -> str:
     cell = Cell(Path(folder).name, Path(folder))
     try:
         run_cell(cell)
-    except StoreError as error:
-        if "another process" in str(error):
-            return BUSY
-        return str(error)
+    except CellBusyError:
+        return BUSY
     except SoftcontamError as error:
         return str(error)
     except Exception as error:
-        return f"{type(error).__name__}: {error} (traceback in {cell.folder / 'status.json'})"
+        full = " The disk is full." if shutil.disk_usage(cell.folder).free < NO_SPACE_BYTES else ""
+        return f"{type(error).__name__}: {error} (traceback in {cell.folder / 'status.json'}){full}"
     return DONE
 
 
@@ -105,10 +109,10 @@ class _Worker:
         """Run one cell; a process that died is replaced and said to have died."""
         try:
             result: str = self.executor.submit(work, str(cell.folder)).result()
-        except TerminatedWorkerError:
+        except BrokenProcessPool:
             self.stop(at_once=True)
             self.executor = self._start()
-            return "the worker process died (killed, or out of memory)"
+            return DIED
         return result
 
     def stop(self, at_once: bool) -> None:
@@ -128,61 +132,74 @@ def launch(
         KeyboardInterrupt: after the workers were ended; cells that were running start again at the next launch.
     """
     todo = [cell for cell in cells if not cell.done]
-    finished: list[Finished] = []
-    if not todo:
-        return finished
     gpus = count_gpus()
     wanted = cluster.workers if cluster.workers is not None else gpus or count_cpus()
-    if wanted == 0:
+    finished: list[Finished] = []
+    lock = threading.Lock()
+
+    def note(cell: Cell, begun: float, result: str, workers: int) -> None:
+        with lock:
+            finished.append(Finished(cell, time.monotonic() - begun, None if result == DONE else result))
+            if on_finish:
+                on_finish(finished[-1], workers)
+
+    if todo and wanted == 0:
         prepare_process(cluster.threads)
         for cell in todo:
             begun = time.monotonic()
             while (result := work(str(cell.folder))) == BUSY:
                 time.sleep(BUSY_WAIT_S)
-            finished.append(Finished(cell, time.monotonic() - begun, None if result == DONE else result))
-            if on_finish:
-                on_finish(finished[-1], 1)
-        return finished
+            note(cell, begun, result, 1)
+    elif todo:
+        workers = [_Worker(number, gpus, cluster.threads) for number in range(min(wanted, len(todo)))]
+        _serve_all(todo, workers, cluster.attempts, note)
+    return finished
+
+
+def _serve_all(
+    todo: Sequence[Cell], workers: Sequence[_Worker], attempts: int, note: Callable[[Cell, float, str, int], None]
+) -> None:
+    """Let each worker take cells from one queue, in a thread of its own, until all are noted as finished."""
     waiting: queue.Queue[tuple[Cell, int]] = queue.Queue()
     for cell in todo:
         waiting.put((cell, 1))
-    workers = [_Worker(number, gpus, cluster.threads) for number in range(min(wanted, len(todo)))]
-    lock, stop = threading.Lock(), threading.Event()
+    left = threading.Semaphore(0)
+    stop = threading.Event()
 
     def serve(worker: _Worker) -> None:
-        while not stop.is_set() and len(finished) < len(todo):
+        while not stop.is_set():
             try:
                 cell, attempt = waiting.get(timeout=0.1)
             except queue.Empty:
                 continue
             begun = time.monotonic()
-            result = worker.run(cell)
+            try:
+                result = worker.run(cell)
+                if result == DIED and not stop.is_set():
+                    cell.set_status(FAILED, error=result)
+            except Exception as error:  # a full disk, say: the cell's attempt is lost, the sweep goes on
+                result = f"{type(error).__name__}: {error}"
             if stop.is_set():
                 return
             if result == BUSY:
                 waiting.put((cell, attempt))
                 stop.wait(BUSY_WAIT_S)
-                continue
-            if "worker process died" in result:
-                cell.set_status(FAILED, error=result)
-                if attempt < cluster.attempts:
-                    waiting.put((cell, attempt + 1))
-                    continue
-            with lock:
-                finished.append(Finished(cell, time.monotonic() - begun, None if result == DONE else result))
-                if on_finish:
-                    on_finish(finished[-1], len(workers))
+            elif result == DIED and attempt < attempts:
+                waiting.put((cell, attempt + 1))
+            else:
+                note(cell, begun, result, len(workers))
+                left.release()
 
     threads = [threading.Thread(target=serve, args=(worker,), daemon=True) for worker in workers]
     for thread in threads:
         thread.start()
+    at_once = True
     try:
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(timeout=0.2)
+        for _ in todo:
+            while not left.acquire(timeout=0.2):
+                continue
+        at_once = False
     finally:
-        at_once = any(thread.is_alive() for thread in threads)
         stop.set()
         for worker in workers:
             worker.stop(at_once)
-    return finished

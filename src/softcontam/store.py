@@ -29,7 +29,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from softcontam.config import Config
-from softcontam.errors import StoreError
+from softcontam.errors import CellBusyError, StoreError
 
 FORMAT = 1
 """Part of every identity: raised when a change to softcontam changes the results of a cell."""
@@ -200,14 +200,14 @@ class Cell:
         lock is the operating system's, so it goes with the process that held it, however that ends.
 
         Raises:
-            StoreError: another process holds the cell and ``wait`` is false.
+            CellBusyError: another process holds the cell and ``wait`` is false.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.folder / ".lock")
         try:
             lock.acquire(timeout=-1 if wait else 0)
         except Timeout:
-            raise StoreError(f"cell {self.id} is being run by another process") from None
+            raise CellBusyError(f"cell {self.id} is being run by another process") from None
         try:
             if self.done:
                 yield False
