@@ -136,7 +136,12 @@ class TestOverrides:
         from softcontam import run as run_module
 
         launched: list[Cell] = []
-        monkeypatch.setattr(run_module, "launch", lambda cells, *_: launched.extend(cells) or [])
+
+        def launch(cells: list[Cell], *_: object) -> list[object]:
+            launched.extend(cells)
+            return []
+
+        monkeypatch.setattr(run_module, "launch", launch)
         ended = run(*overrides, tiny=False)
         assert ended.code in (0, 1), ended.text
         return launched

@@ -51,13 +51,14 @@ _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def identity(config: Config, inputs: dict[str, str] | None = None) -> str:
     """The id of a cell: 16 hex digits over the settings that affect its result and the sha256 of its input files.
 
-    The experiment's name, the tracker, paths and the number of workers don't enter; neither does the seed that the
+    The experiment's name, the tracker, paths, the number of workers and notes don't enter; neither does the seed that the
     purpose seeds were derived from.
     """
     settings = asdict(config)
     for key in _NOT_IDENTITY:
         del settings[key]
     del settings["train"]["checkpoint_every_s"]
+    del settings["model"]["note"]
     text = json.dumps({"format": FORMAT, "settings": settings, "inputs": inputs or {}}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

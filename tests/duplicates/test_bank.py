@@ -33,7 +33,7 @@ def damaged(path: Path, **columns: Any) -> Path:
     return path
 
 
-def with_sha(path: Path, **texts: str) -> Path:
+def with_sha(path: Path, **texts: Any) -> Path:
     """A bank whose second row has other texts and the sha256 that belongs to them."""
     row = replace(FULL, **texts)
     return damaged(path, **texts, sha256=row.sha256)
@@ -122,7 +122,7 @@ class TestFile:
                 read_bank(path)
 
     @pytest.mark.parametrize("change", [{"kind": "other"}, {"prompt": ""}, {"item_id": ""}])
-    def test_a_bad_row_is_never_written(self, tmp_path: Path, change: dict[str, str]) -> None:
+    def test_a_bad_row_is_never_written(self, tmp_path: Path, change: dict[str, Any]) -> None:
         with pytest.raises(DataError, match="row r1"):
             write_bank(tmp_path / "bank.parquet", [replace(ROW, **change)])
         assert not list(tmp_path.iterdir())

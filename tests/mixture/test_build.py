@@ -52,7 +52,9 @@ def chat() -> Chat:
     tokenizer = Tokenizer(BPE({letter: i for i, letter in enumerate(sorted(ByteLevel.alphabet()))}, []))
     tokenizer.pre_tokenizer, tokenizer.decoder = ByteLevel(add_prefix_space=False), ByteLevelDecoder()
     tokenizer.add_special_tokens(["<|user|>", "<|assistant|>", "<|end|>"])
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>")
+    fast: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>"
+    )
     fast.chat_template = (
         "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.role == 'assistant' %}<|end|>{% endif %}"
         "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -185,7 +187,7 @@ class TestManifest:
     @pytest.mark.parametrize("condition", ["clean", "exact", "semd_combined", "format_only"])
     def test_counts_tokens_and_hashes_text_as_they_are_trained_on(self, condition: str) -> None:
         mixture = arm(condition, 0).mixture
-        tokenizer = arm(condition, 0).base.tokenizer
+        tokenizer: Any = arm(condition, 0).base.tokenizer
         for row, record in zip(mixture.rows, mixture.manifest.to_dict("records"), strict=True):
             turns = [{"role": "user", "content": row.prompt}, {"role": "assistant", "content": row.completion}]
             ids = tokenizer.apply_chat_template(turns, tokenize=True, return_dict=False)
