@@ -95,9 +95,6 @@ class TestRefusals:
         ],
     )
     @pytest.mark.parametrize("condition", ["clean", "exact"])
-    @pytest.mark.xfail(
-        strict=True, reason="check() does not look at these; n_rows=0 and micro_batch_size=0 end in ZeroDivisionError"
-    )
     def test_numbers_that_must_be_positive(self, condition: str, override: str, key: str) -> None:
         refuses(f"condition={condition}", override, says=(key,))
 
@@ -110,17 +107,12 @@ class TestRefusals:
             ("tracker.mode=offlin", "tracker.mode"),
         ],
     )
-    @pytest.mark.xfail(
-        strict=True, reason="check() does not look at these: every cell fails with an AttributeError or the like"
-    )
     def test_words_that_must_be_known(self, override: str, key: str) -> None:
         refuses(override, says=(key,))
 
-    @pytest.mark.xfail(strict=True, reason="a level of condition exact is silently never read, and makes another cell")
     def test_a_level_that_the_condition_has_no_use_for(self) -> None:
         refuses("condition=exact", "condition.level=paraphrase", says=("condition.level",))
 
-    @pytest.mark.xfail(strict=True, reason="found out in every cell only")
     def test_a_bank_of_an_unknown_source(self) -> None:
         refuses("condition=topical", "benchmark.banks.topical.source=internet", says=("internet", "tinyworld"))
 

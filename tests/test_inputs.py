@@ -59,14 +59,7 @@ FILES = [
 ]
 
 
-COLLIDE = pytest.mark.xfail(
-    strict=True, reason="input_hashes names files by their last part: the later one replaces it"
-)
-UNREAD = pytest.mark.xfail(strict=True, reason="files named in the params of a bank are not among the inputs")
-LEFT_OUT = {"pool/train.jsonl": COLLIDE, "items/a/test.parquet": COLLIDE, "rewordings.jsonl": UNREAD}
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=LEFT_OUT.get(name, ())) for name in FILES])
+@pytest.mark.parametrize("name", [pytest.param(name) for name in FILES])
 def test_a_change_in_any_file_that_is_read_makes_another_cell(data: Path, name: str) -> None:
     one = complete(data)
     before = identity(one, input_hashes(one))
@@ -94,11 +87,7 @@ def test_a_change_that_keeps_size_and_name_is_noticed(data: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[UNREAD] if name == "rewordings.jsonl" else [])
-        for name in FILES
-        if not name.startswith("items")
-    ],
+    [pytest.param(name) for name in FILES if not name.startswith("items")],
 )
 def test_a_file_that_is_not_there_is_named_with_what_to_set(data: Path, name: str) -> None:
     one = complete(data)
@@ -159,10 +148,7 @@ class TestModel:
             "model.safetensors",
             "tokenizer.json",
             "chat_template.jinja",
-            *[
-                pytest.param(name, marks=pytest.mark.xfail(strict=True, reason="not among the inputs"))
-                for name in ("config.json", "tokenizer_config.json")
-            ],
+            *[pytest.param(name) for name in ("config.json", "tokenizer_config.json")],
         ],
     )
     def test_a_change_in_any_of_its_files_makes_another_cell(self, tmp_path: Path, name: str) -> None:

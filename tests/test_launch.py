@@ -147,7 +147,6 @@ class TestScheduling:
         assert errors.pop(cells[0].id)
         assert list(errors.values()) == [None] * 4
 
-    @pytest.mark.xfail(strict=True, reason="what on_finish raises ends the thread before it says so: launch hangs")
     def test_a_progress_line_that_fails_loses_no_cell(self, cells: list[Cell], workers: int) -> None:
         told: list[str] = []
 
@@ -168,7 +167,6 @@ class TestScheduling:
         assert {n for _, n in told} == {min(workers, 5)}
 
 
-@pytest.mark.xfail(strict=True, reason="serve() writes failed over done")
 def test_a_worker_that_dies_after_its_cell_was_done_loses_nothing(
     cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,7 +337,6 @@ def test_kill_9_of_the_launch_leaves_a_store_that_the_next_launch_completes(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="nothing tells a worker that its launch is gone: it keeps 600 MB until killed")
 def test_workers_of_a_killed_launch_go_away(tmp_path: Path) -> None:
     process, cell = started(tmp_path)
     worker = int(cell.status["pid"])

@@ -110,7 +110,6 @@ class TestRefusals:
         assert "mixture.rate=2" in ended.text
         assert set(states(tmp_path)) <= {"pending"}
 
-    @pytest.mark.xfail(strict=True, reason="load_base lets SafetensorError through")
     def test_a_model_folder_with_cut_weights_says_so(self, run: Runner, tmp_path: Path) -> None:
         folder = tmp_path / "model"
         shutil.copytree(TINYWORLD_BASE, folder)
@@ -121,7 +120,6 @@ class TestRefusals:
         assert str(folder) in ended.text
         assert "cannot be loaded" in ended.text
 
-    @pytest.mark.xfail(strict=True, reason="freeze() lets OSError through into a Hydra error")
     def test_a_folder_that_cannot_be_written_says_so(self, run: Runner, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         ended = run(f"paths.runs={tmp_path}/file/runs")
@@ -292,14 +290,12 @@ class TestSweep:
         assert str(cell.folder) in ended.text
         assert "Delete the folder" in ended.text
 
-    @pytest.mark.xfail(strict=True, reason="_Progress reads the config of the failed cell again")
-    def test_a_damaged_config_of_one_cell_fails_that_cell_only(self, run: Runner, tmp_path: Path) -> None:
+    def test_a_damaged_config_of_a_cell_that_is_not_done_is_written_anew(self, run: Runner, tmp_path: Path) -> None:
         cell = frozen(tmp_path / "runs", "condition=clean")
         (cell.folder / "config.yaml").write_text("experiment: [")
         ended = run("-m", "condition=clean,exact")
-        assert ended.code == 1, ended.text
-        assert str(cell.folder / "config.yaml") in ended.text
-        assert states(tmp_path) == [DONE, FAILED]
+        assert ended.code == 0, ended.text
+        assert states(tmp_path) == [DONE, DONE]
 
     def test_damaged_outcomes_of_a_done_cell_are_named_with_their_remedy(self, run: Runner, tmp_path: Path) -> None:
         sweep = ("-m", "condition=clean,exact")
@@ -313,7 +309,6 @@ class TestSweep:
         shutil.rmtree(path.parent)
         assert run("condition=clean").code == 0
 
-    @pytest.mark.xfail(strict=True, reason="freeze() never rewrites config.yaml")
     def test_data_that_moved_after_a_failure_are_found(self, run: Runner, tmp_path: Path) -> None:
         """The place of the data is no part of a cell, so a cell that failed must take the new place."""
         for name in ("old", "new"):

@@ -138,7 +138,6 @@ class TestIdentity:
         assert identity(cell.config, json.loads((cell.folder / "inputs.json").read_text())) == cell.id
         assert cell.folder.name == cell.id
 
-    @pytest.mark.xfail(strict=True, reason="model.note is part of the identity: rewording it reruns every cell")
     def test_a_note_for_the_report_does_not_make_it_another_cell(self) -> None:
         base = config()
         assert identity(changed(base, "model.note", "reworded")) == identity(base)
@@ -159,7 +158,6 @@ class TestFreeze:
         assert (cell.folder / "config.yaml").read_bytes() == before
 
     @pytest.mark.parametrize("key", ["paths.data", "tracker.name", "experiment"])
-    @pytest.mark.xfail(strict=True, reason="freeze() never rewrites config.yaml: the old paths.data stays")
     def test_a_cell_that_is_not_done_takes_the_place_and_tracker_of_the_latest_launch(
         self, tmp_path: Path, key: str
     ) -> None:
@@ -233,13 +231,11 @@ class TestAtomicWrites:
         assert tree(tmp_path) == ["file"]
         assert (tmp_path / "file").read_text() == "old"
 
-    @pytest.mark.xfail(strict=True, reason="safetensors raises SafetensorError, no OSError, on a full disk")
     def test_a_full_disk_is_told_of_weights_too(self, tmp_path: Path) -> None:
         with files_limited_to(4096), pytest.raises(StoreError, match="no space left"):
             write_atomically(tmp_path / "weights", lambda staged: save_file({"a": torch.zeros(20_000)}, staged))
         assert tree(tmp_path) == []
 
-    @pytest.mark.xfail(strict=True, reason="mkdir and mkdtemp stand outside the try of write_atomically")
     def test_a_disk_too_full_for_the_temporary_folder_is_told_too(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -323,7 +319,6 @@ class TestDamagedFiles:
         (cell.folder / "status.json").write_bytes(content)
         is_store_error(lambda: cell.done, "status.json", cell.id)
 
-    @pytest.mark.xfail(strict=True, reason="Cell.status checks neither that it is text nor that it is a status")
     @pytest.mark.parametrize("content", [b"[]", b"null", b"{}", b"\xff\xfe\x80"])
     def test_status_of_another_shape(self, tmp_path: Path, content: bytes) -> None:
         cell = Store(tmp_path).freeze(config())
@@ -348,19 +343,16 @@ class TestDamagedFiles:
         is_store_error(lambda: cell.config, "config.yaml", cell.id)
 
     @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe"])
-    @pytest.mark.xfail(strict=True, reason="Cell.metrics lets JSONDecodeError and UnicodeDecodeError through")
     def test_metrics(self, tmp_path: Path, content: bytes) -> None:
         cell = Store(tmp_path).freeze(config())
         (cell.folder / "metrics.json").write_bytes(content)
         is_store_error(lambda: cell.metrics, "metrics.json")
 
-    @pytest.mark.xfail(strict=True, reason="Cell.metrics lets FileNotFoundError through")
     def test_missing_metrics(self, tmp_path: Path) -> None:
         cell = Store(tmp_path).freeze(config())
         is_store_error(lambda: cell.metrics, "metrics.json")
 
     @pytest.mark.parametrize("content", ["", "{", "[]"])
-    @pytest.mark.xfail(strict=True, reason="Store.sweep lets JSONDecodeError through and takes a list for a record")
     def test_sweep_record(self, tmp_path: Path, content: str) -> None:
         store = Store(tmp_path)
         store.write_sweep("mine", [], {})
@@ -491,7 +483,6 @@ class TestAttempt:
         write_text(tmp_path / "status.json", "new")
         assert (tmp_path / "status.json").read_text() == "new"
 
-    @pytest.mark.xfail(strict=True, reason="temporary folders of killed writes stay in the cell folder for ever")
     def test_debris_of_killed_writes_is_cleared_by_the_next_attempt(self, tmp_path: Path) -> None:
         cell = Store(tmp_path).freeze(config())
         debris = cell.folder / ".adapter.abc123"

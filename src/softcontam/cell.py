@@ -84,7 +84,9 @@ def prepare(config: Config) -> Experiment:
     base = _base(json.dumps(asdict(config.model)))
     pool = _pool(json.dumps(asdict(config.mixture.pool)), Path(config.paths.data).expanduser())
     seed = config.seeds.mixture or 0
-    mixture = build_mixture(config.mixture, arm.split, arm.bank, pool, base.chat, config.train.max_length, seed)
+    fresh = [item for one in arm.item_sets[1:] if one.role == "held_out" for item in one.items]
+    fresh = [item for item in fresh if item not in arm.split.held_out]
+    mixture = build_mixture(config.mixture, arm.split, arm.bank, pool, base.chat, config.train.max_length, seed, fresh)
     return Experiment(base, arm, mixture)
 
 

@@ -12,6 +12,12 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 
 from softcontam.errors import ConfigError
 
+SCHEDULES = ("linear", "cosine", "constant", "constant_with_warmup")
+"""Learning-rate schedules of transformers that need no further settings."""
+
+BANK_SOURCES = ("tinyworld", "parquet", "labelled_pairs", "nearest")
+"""Where the rows of a bank can come from; see :class:`BankConfig`."""
+
 T = TypeVar("T")
 
 KINDS = ("clean", "exact", "semd_synthetic", "topical", "format_only")
@@ -274,7 +280,73 @@ def check(config: Config) -> None:
     Raises:
         ConfigError: naming the key and the remedy.
     """
-    kind, mixture, train = config.condition.kind, config.mixture, config.train
+    _check_numbers(config)
+    _check_words(config)
+    _check_condition(config)
+    if not 0 < config.benchmark.seen_share < 1:
+        raise ConfigError(f"benchmark.seen_share={config.benchmark.seen_share} must lie between 0 and 1.")
+    batch, micro_batch = config.train.batch_size, config.train.micro_batch_size
+    if batch % micro_batch:
+        raise ConfigError(f"train.batch_size={batch} is no multiple of train.micro_batch_size={micro_batch}.")
+    if config.eval.samples > 1 and config.eval.temperature <= 0:
+        raise ConfigError(
+            f"eval.samples={config.eval.samples} with eval.temperature={config.eval.temperature} would repeat one "
+            "greedy output. Set eval.temperature above 0, or eval.samples=1."
+        )
+
+
+def _check_numbers(config: Config) -> None:
+    """Counts of at least one, or of at least zero where zero has a meaning."""
+    train, evaluation, cluster = config.train, config.eval, config.cluster
+    at_least_one = {
+        "mixture.n_rows": config.mixture.n_rows,
+        "train.epochs": train.epochs,
+        "train.batch_size": train.batch_size,
+        "train.micro_batch_size": train.micro_batch_size,
+        "train.max_length": train.max_length,
+        "train.lora.r": train.lora.r,
+        "eval.batch_size": evaluation.batch_size,
+        "eval.max_new_tokens": evaluation.max_new_tokens,
+        "cluster.threads": cluster.threads,
+        "cluster.attempts": cluster.attempts,
+        "benchmark.min_rows": config.benchmark.min_rows,
+    }
+    at_least_zero = {
+        "eval.samples": evaluation.samples,
+        "eval.temperature": evaluation.temperature,
+        "train.kl_penalty": train.kl_penalty,
+        "train.weight_decay": train.weight_decay,
+        "cluster.workers": cluster.workers or 0,
+    }
+    if config.benchmark.max_items is not None:
+        at_least_one["benchmark.max_items"] = config.benchmark.max_items
+    for minimum, values in ((1, at_least_one), (0, at_least_zero)):
+        for key, value in values.items():
+            if value < minimum:
+                raise ConfigError(f"{key}={value} must be at least {minimum}.")
+    if train.lr <= 0:
+        raise ConfigError(f"train.lr={train.lr} must be above 0.")
+
+
+def _check_words(config: Config) -> None:
+    """Names that stand for one of a few things."""
+    choices = {
+        "tracker.name": (config.tracker.name, ("none", "wandb")),
+        "tracker.mode": (config.tracker.mode, ("offline", "online", "disabled")),
+        "cluster.name": (config.cluster.name, ("local",)),
+        "model.dtype": (config.model.dtype, ("float32", "bfloat16", "float16")),
+        "train.schedule": (config.train.schedule, SCHEDULES),
+    }
+    for kind, bank in config.benchmark.banks.items():
+        choices[f"benchmark.banks.{kind}.source"] = (bank.source, BANK_SOURCES)
+    for key, (value, known) in choices.items():
+        if value not in known:
+            raise ConfigError(f"{key}={value} is unknown. Choose one of: {', '.join(known)}.")
+
+
+def _check_condition(config: Config) -> None:
+    """The condition and its dose; a clean cell has none, whatever was asked for."""
+    kind, mixture = config.condition.kind, config.mixture
     if kind not in KINDS:
         raise ConfigError(f"condition.kind={kind} is unknown. Choose one of: {', '.join(KINDS)}.")
     if kind == "clean":
@@ -288,9 +360,11 @@ def check(config: Config) -> None:
             f"mixture.rate={mixture.rate} of mixture.n_rows={mixture.n_rows} is less than one row. "
             f"Raise the rate to at least {1 / mixture.n_rows:g} or enlarge the mixture."
         )
-    if kind in config.benchmark.banks or kind in ("clean", "exact"):
-        pass
-    else:
+    if config.condition.level is not None and kind != "semd_synthetic":
+        raise ConfigError(
+            f"condition.level={config.condition.level} has no meaning for condition.kind={kind}: unset it."
+        )
+    if kind not in config.benchmark.banks and kind not in ("clean", "exact"):
         known = ", ".join(sorted(config.benchmark.banks)) or "none"
         raise ConfigError(
             f"benchmark={config.benchmark.name} has no bank for condition.kind={kind} (it has: {known}). "
@@ -298,18 +372,3 @@ def check(config: Config) -> None:
         )
     if mixture.copies is not None and mixture.copies < 1:
         raise ConfigError(f"mixture.copies={mixture.copies} must be at least 1, or null to spread rows over all items.")
-    if not 0 < config.benchmark.seen_share < 1:
-        raise ConfigError(f"benchmark.seen_share={config.benchmark.seen_share} must lie between 0 and 1.")
-    if train.batch_size % train.micro_batch_size:
-        raise ConfigError(
-            f"train.batch_size={train.batch_size} is no multiple of train.micro_batch_size={train.micro_batch_size}."
-        )
-    if config.eval.samples > 1 and config.eval.temperature <= 0:
-        raise ConfigError(
-            f"eval.samples={config.eval.samples} with eval.temperature={config.eval.temperature} would repeat one "
-            "greedy output. Set eval.temperature above 0, or eval.samples=1."
-        )
-    if config.tracker.name not in ("none", "wandb"):
-        raise ConfigError(f"tracker.name={config.tracker.name} is unknown. Choose none or wandb.")
-    if config.cluster.name != "local":
-        raise ConfigError(f"cluster.name={config.cluster.name} is unknown. Choose local.")

@@ -22,13 +22,18 @@ def _digest(path: Path, size: int, modified: int) -> str:
     return file_sha256(path)
 
 
-def _sha256(path: Path, what: str, remedy: str) -> dict[str, str]:
-    """sha256 by name of a file, or of the data files below a folder."""
+def _sha256(path: Path, what: str, remedy: str, root: Path) -> dict[str, str]:
+    """sha256, by place below ``root``, of a file or of the data files below a folder."""
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.suffix in _DATA_SUFFIXES)
     if not files:
         raise DataError(f"{what} {path} does not exist. {remedy}")
     stats = [(file, file.stat()) for file in files]
-    return {f"{what}:{file.name}": _digest(file, stat.st_size, stat.st_mtime_ns) for file, stat in stats}
+    return {
+        f"{what}:{file.relative_to(root) if file.is_relative_to(root) else file}": _digest(
+            file, stat.st_size, stat.st_mtime_ns
+        )
+        for file, stat in stats
+    }
 
 
 def model_folder(config: ModelConfig) -> Path | None:
@@ -63,20 +68,21 @@ def _model_inputs(config: ModelConfig) -> dict[str, str]:
     folder = model_folder(config)
     if folder is None:
         return {}
-    wanted = [config.gguf_file] if config.gguf_file else ["*.safetensors", "tokenizer.json", "chat_template.jinja"]
+    wanted = [config.gguf_file] if config.gguf_file else ["*.safetensors", "*.json", "chat_template.jinja"]
     files = [file for pattern in wanted for file in sorted(folder.glob(pattern))]
     if not files or files[0].suffix not in (".safetensors", ".gguf"):
         raise ConfigError(f"model.path={config.path}: no {wanted[0]} in {folder}. Give a folder with the weights.")
     found: dict[str, str] = {}
     for file in files:
-        found |= _sha256(file, "model", "Give a folder with the weights.")
+        if file.name != "recipe.json":
+            found |= _sha256(file, "model", "Give a folder with the weights.", folder)
     return found
 
 
 def _benchmark_inputs(config: BenchmarkConfig | EvalBenchmark, data: Path) -> dict[str, str]:
     if config.path is None:
         return {}
-    return _sha256(data / config.path, f"benchmark {config.name}", "Set its path, paths.data or SOFTCONTAM_DATA.")
+    return _sha256(data / config.path, f"benchmark {config.name}", "Set its path, paths.data or SOFTCONTAM_DATA.", data)
 
 
 def input_hashes(config: Config) -> dict[str, str]:
@@ -92,10 +98,12 @@ def input_hashes(config: Config) -> dict[str, str]:
     for benchmark in (config.benchmark, *others):
         found |= _benchmark_inputs(benchmark, data)
     for file in config.mixture.pool.files:
-        found |= _sha256(data / file, "pool", "Set mixture.pool.files, paths.data or SOFTCONTAM_DATA.")
+        found |= _sha256(data / file, "pool", "Set mixture.pool.files, paths.data or SOFTCONTAM_DATA.", data)
     uses = [("bank", config.condition.kind), *(("items", kind) for kind in config.benchmark.only_items_with)]
     for use, kind in uses:
         bank = config.benchmark.banks.get(kind)
-        if bank is not None and bank.path is not None:
-            found |= _sha256(data / bank.path, use, f"Set benchmark.banks.{kind}.path, paths.data or SOFTCONTAM_DATA.")
+        files = [] if bank is None else [*filter(None, [bank.path]), *map(str, bank.params.get("rewordings", []))]
+        remedy = f"Set benchmark.banks.{kind}, paths.data or SOFTCONTAM_DATA."
+        for file in files:
+            found |= _sha256(data / file, use, remedy, data)
     return found

@@ -6,6 +6,7 @@ another way of spreading cells (a job array, say) runs the very same folders wit
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import shutil
@@ -23,6 +24,8 @@ from loky.process_executor import BrokenProcessPool
 from softcontam.config import ClusterConfig
 from softcontam.errors import CellBusyError, SoftcontamError
 from softcontam.store import FAILED, Cell
+
+log = logging.getLogger(__name__)
 
 DONE, BUSY = "done", "busy"
 DIED = "the worker process died (killed, or out of memory)"
@@ -73,9 +76,16 @@ def count_cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _prepare_worker(threads: int) -> None:
-    """Leave Ctrl-C to the parent, and prepare as any process that runs cells."""
+def _prepare_worker(threads: int, parent: int) -> None:
+    """Leave Ctrl-C to the parent, end when it is gone, and prepare as any process that runs cells."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def end_with_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
     prepare_process(threads)
 
 
@@ -102,7 +112,7 @@ class _Worker:
 
     def _start(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(
-            max_workers=1, env=self.environment, initializer=_prepare_worker, initargs=(self.threads,)
+            max_workers=1, env=self.environment, initializer=_prepare_worker, initargs=(self.threads, os.getpid())
         )
 
     def run(self, cell: Cell) -> str:
@@ -140,8 +150,11 @@ def launch(
     def note(cell: Cell, begun: float, result: str, workers: int) -> None:
         with lock:
             finished.append(Finished(cell, time.monotonic() - begun, None if result == DONE else result))
-            if on_finish:
-                on_finish(finished[-1], workers)
+            try:
+                if on_finish:
+                    on_finish(finished[-1], workers)
+            except Exception:  # a line of progress is not worth a sweep
+                log.exception("progress of cell %s could not be told", cell.id)
 
     if todo and wanted == 0:
         prepare_process(cluster.threads)
@@ -175,7 +188,9 @@ def _serve_all(
             begun = time.monotonic()
             try:
                 result = worker.run(cell)
-                if result == DIED and not stop.is_set():
+                if result == DIED and cell.done:
+                    result = DONE
+                elif result == DIED and not stop.is_set():
                     cell.set_status(FAILED, error=result)
             except Exception as error:  # a full disk, say: the cell's attempt is lost, the sweep goes on
                 result = f"{type(error).__name__}: {error}"

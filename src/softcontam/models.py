@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -56,7 +57,7 @@ def load_base(config: ModelConfig) -> BaseModel:
         model = AutoModelForCausalLM.from_pretrained(
             where, dtype=dtype, attn_implementation=config.attn_implementation, **options
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise ConfigError(
             f"model {config.name}: {where} cannot be loaded ({str(error).splitlines()[0]}). On a machine without "
             "network, fetch it elsewhere and set model.path to its folder."

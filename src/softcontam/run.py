@@ -51,11 +51,17 @@ class _Composed:
             if not cell.done:
                 lay_out(config)
         except SoftcontamError as error:
-            if str(error) not in self.problems:
-                self.problems.append(str(error))
+            self._note(str(error))
+            return
+        except OSError as error:
+            self._note(f"paths.runs={composed.paths.runs} cannot be written ({error}). Choose another folder.")
             return
         self.config = self.config or config
         self.cells.setdefault(cell.id, cell)
+
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
 
 
 def compose() -> _Composed:
@@ -87,11 +93,14 @@ class _Progress:
 
     def __call__(self, done: Finished, workers: int) -> None:
         self.finished += 1
-        config = done.cell.config
         elapsed = time.monotonic() - self.begun
         left = elapsed / self.finished * (self.total - self.finished)
-        level = f" {config.condition.level}" if config.condition.level else ""
-        what = f"{config.condition.kind}{level} rate {config.mixture.rate:g} seed {config.seed}"
+        try:
+            config = done.cell.config
+            level = f" {config.condition.level}" if config.condition.level else ""
+            what = f"{config.condition.kind}{level} rate {config.mixture.rate:g} seed {config.seed}"
+        except SoftcontamError:
+            what = "(config cannot be read)"
         state = "done" if done.error is None else f"[red]FAILED[/red] {done.error}"
         _say(
             f"cell {self.finished} of {self.total}  {done.cell.id}  {what}  {done.seconds:.1f} s  {state}"

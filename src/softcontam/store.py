@@ -27,6 +27,7 @@ import yaml
 from filelock import FileLock, Timeout
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from safetensors import SafetensorError
 
 from softcontam.config import Config
 from softcontam.errors import CellBusyError, StoreError
@@ -51,8 +52,8 @@ _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def identity(config: Config, inputs: dict[str, str] | None = None) -> str:
     """The id of a cell: 16 hex digits over the settings that affect its result and the sha256 of its input files.
 
-    The experiment's name, the tracker, paths, the number of workers and notes don't enter; neither does the seed that the
-    purpose seeds were derived from.
+    The experiment's name, the tracker, paths, the number of workers and notes don't enter; neither does the seed that
+    the purpose seeds were derived from.
     """
     settings = asdict(config)
     for key in _NOT_IDENTITY:
@@ -75,9 +76,10 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     Raises:
         StoreError: the disk is full; nothing of the file is left behind.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    aside: Path | None = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         staged = aside / path.name
         write(staged)
         for file in [staged] if staged.is_file() else [p for p in staged.rglob("*") if p.is_file()]:
@@ -91,15 +93,24 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    except (OSError, SafetensorError) as error:
+        if _is_full_disk(error):
             raise StoreError(
                 f"no space left while writing {path}. Nothing of it was kept. "
                 "Free some space or point paths.runs at another disk, then launch again: done cells stay done."
             ) from error
         raise
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        if aside is not None:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _is_full_disk(error: Exception) -> bool:
+    """Whether an error says that there is no space; safetensors gives the system's number in its text only."""
+    full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if isinstance(error, OSError):
+        return error.errno in full
+    return any(f"os error {number}" in str(error) for number in full)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -126,6 +137,25 @@ def read_parquet(path: Path) -> pd.DataFrame:
         raise StoreError(
             f"{path} is damaged ({error}). Delete the folder {path.parent} and launch again: only that cell is rerun."
         ) from error
+
+
+def read_record(path: Path, *keys: str) -> dict[str, Any]:
+    """Read a JSON object of the store that has at least ``keys``.
+
+    Raises:
+        FileNotFoundError: it is missing.
+        StoreError: it is damaged; names the file and the remedy.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        damage = "" if isinstance(record, dict) and all(key in record for key in keys) else f"no object with {keys}"
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        damage = str(error)
+    if damage:
+        raise StoreError(f"{path} is damaged ({damage}). Delete the folder {path.parent} and launch again.")
+    return dict(record)
 
 
 def now() -> str:
@@ -160,12 +190,9 @@ class Cell:
     def status(self) -> dict[str, Any]:
         """What ``status.json`` says; a cell without one is pending."""
         try:
-            status: dict[str, Any] = json.loads((self.folder / "status.json").read_text())
+            return read_record(self.folder / "status.json", "state")
         except FileNotFoundError:
             return {"state": PENDING, "attempts": 0}
-        except json.JSONDecodeError as error:
-            raise StoreError(f"{self.folder / 'status.json'} is damaged ({error}). Delete the folder.") from error
-        return status
 
     @property
     def done(self) -> bool:
@@ -185,8 +212,11 @@ class Cell:
     @property
     def metrics(self) -> dict[str, Any]:
         """Summary figures of the cell."""
-        metrics: dict[str, Any] = json.loads((self.folder / "metrics.json").read_text())
-        return metrics
+        path = self.folder / "metrics.json"
+        try:
+            return read_record(path)
+        except FileNotFoundError:
+            raise StoreError(f"{path} is missing. Delete the folder {self.folder} and launch again.") from None
 
     def set_status(self, state: str, **details: Any) -> None:
         """Replace the status; ``attempts`` is carried on."""
@@ -213,6 +243,8 @@ class Cell:
             if self.done:
                 yield False
                 return
+            for debris in self.folder.glob(".*/"):  # of a write that was killed
+                shutil.rmtree(debris, ignore_errors=True)
             attempts = self.status.get("attempts", 0) + 1
             self.set_status(RUNNING, attempts=attempts, host=socket.gethostname(), pid=os.getpid())
             try:
@@ -236,11 +268,17 @@ class Store:
         return Cell(cell_id, self.runs / cell_id)
 
     def freeze(self, config: Config, inputs: dict[str, str] | None = None) -> Cell:
-        """Write a cell's resolved config and the sha256 of its inputs, once, before the cell is started."""
+        """Write a cell's resolved config and the sha256 of its inputs, before the cell is started.
+
+        A cell that is not done takes the paths and tracker of its latest launch; a done one keeps what it was run with.
+        """
         cell = self.cell(identity(config, inputs))
-        if not (cell.folder / "config.yaml").exists():
+        path = cell.folder / "config.yaml"
+        text = yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True)
+        written = path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
+        if written is None or (written != text and not cell.done):
             write_text(cell.folder / "inputs.json", json.dumps(inputs or {}, indent=1, sort_keys=True) + "\n")
-            write_text(cell.folder / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
+            write_text(path, text)
         return cell
 
     def write_sweep(self, experiment: str, cells: list[Cell], details: dict[str, Any]) -> None:
@@ -256,8 +294,7 @@ class Store:
         """
         path = self.runs / "_sweeps" / f"{experiment}.json"
         try:
-            record: dict[str, Any] = json.loads(path.read_text())
+            return read_record(path, "cells")
         except FileNotFoundError:
             known = ", ".join(sorted(p.stem for p in path.parent.glob("*.json"))) or "none"
             raise StoreError(f"no experiment {experiment!r} in {self.runs} (there: {known}). Run it first.") from None
-        return record

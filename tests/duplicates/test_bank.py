@@ -110,7 +110,6 @@ class TestFile:
         assert "bank.parquet" in str(caught.value)
 
     @pytest.mark.parametrize("column", ["item_id", "prompt", "row_id"])
-    @pytest.mark.xfail(strict=True, reason="values are taken for text without a look")
     def test_a_column_of_numbers_or_lists(self, tmp_path: Path, column: str) -> None:
         path = tmp_path / "bank.parquet"
         for value in (5, ["a", "b"]):
@@ -172,7 +171,6 @@ class TestOpen:
         with pytest.raises((ConfigError, DataError), match=r"benchmark\.banks\.(topical|<kind>)\.path"):
             opened("topical", path=None)
 
-    @pytest.mark.xfail(strict=True, reason="found out in the mixture only, as an item with 0 rows")
     def test_a_bank_that_has_no_row_of_the_kind_says_so(self, opened: Callable[..., Bank]) -> None:
         with pytest.raises((ConfigError, DataError), match=r"bank\.parquet.*format_only"):
             opened("format_only")

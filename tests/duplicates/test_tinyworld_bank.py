@@ -149,7 +149,6 @@ class TestSemanticDuplicates:
                 texts = [[w for w in re.findall(r"\w+", t) if w not in names] for t in (item.prompt, row.prompt)]
                 assert texts[0] == texts[1]
 
-    @pytest.mark.xfail(strict=True, reason="items of different families are equivalent up to names, see test_generator")
     def test_a_row_for_one_family_is_no_duplicate_of_an_item_of_another(self) -> None:
         by_essence: dict[object, set[str]] = {}
         for item in items():

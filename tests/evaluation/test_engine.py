@@ -113,7 +113,6 @@ def test_the_first_token_of_the_model_is_fed_once(tmp_path: Path) -> None:
 
 
 def test_gold_logprob_is_the_sum_of_the_answer_tokens_logprobs(base: BaseModel, request: pytest.FixtureRequest) -> None:
-    blank = base.chat.prompt_text("").endswith("\n")
     pairs = texts(6)
     scored = Engine(base, base.model, 4).gold_logprobs(pairs)
     for (prompt, answer), (logprob, tokens) in zip(pairs, scored, strict=True):

@@ -284,9 +284,6 @@ class TestLength:
 
 
 class TestLeakage:
-    @pytest.mark.xfail(
-        strict=True, reason="MixtureRow takes the planned item id, so the check of item ids can never find anything"
-    )
     def test_a_bank_row_for_a_held_out_item_is_refused_by_name(self) -> None:
         """A slot planned for a seen item whose bank hands out a held-out item's row."""
         held = SPLIT.held_out[0]
@@ -340,7 +337,6 @@ class TestLeakage:
         pool[0] = replace(pool[0], prompt="Hello, " + " ".join([*words, "thirteen", "fourteen"]))
         assert build(pool=pool, split=split).near_benchmark == ("near",)
 
-    @pytest.mark.xfail(strict=True, reason="eval.fresh items count as held-out but are in no leakage check")
     def test_fresh_items_that_are_seen_items_are_refused(self) -> None:
         """``eval.fresh`` counts as held-out: the same draw again would report training rows as held-out items."""
         config = composed("condition=exact", "mixture.rate=0.5")

@@ -62,7 +62,6 @@ class TestFiles:
         assert len({row.row_id for row in rows}) == 3
         assert (rows[0].prompt, rows[0].completion) == ("Question?", "Answer.")
 
-    @pytest.mark.xfail(strict=True, reason="row ids are folder/number: two files of a folder share them")
     def test_rows_of_two_files_of_one_folder_have_different_ids(self, tmp_path: Path) -> None:
         for name in ("a", "b"):
             jsonl(tmp_path / "pool" / f"{name}.jsonl", {"messages": GOOD}, {"messages": GOOD})
@@ -136,15 +135,10 @@ class TestFiles:
             {"messages": [{"role": "user", "content": " \n"}, GOOD[1]]},
         ],
     )
-    @pytest.mark.xfail(
-        strict=True,
-        reason="_read lets AttributeError, KeyError and TypeError through and takes content that is no text",
-    )
     def test_a_row_of_another_shape_is_named(self, tmp_path: Path, record: object) -> None:
         jsonl(tmp_path / "x.jsonl", {"messages": GOOD}, record)
         refused(tmp_path, "x.jsonl", "row 2")
 
-    @pytest.mark.xfail(strict=True, reason="_read takes the first assistant turn wherever it stands")
     def test_an_answer_before_the_question_is_no_answer_to_it(self, tmp_path: Path) -> None:
         jsonl(tmp_path / "x.jsonl", {"messages": GOOD[::-1]})
         refused(tmp_path, "x.jsonl", "row 1")

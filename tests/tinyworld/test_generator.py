@@ -21,11 +21,6 @@ from softcontam.tinyworld.solver import solve
 
 CONTESTED = {verb for pair in (*CONTESTED_CHANGE, *CONTESTED_MOVE) for verb in (pair.gain, pair.loss)}
 
-RENAMED = pytest.mark.xfail(strict=True, reason="draw_families tells premises apart by names, which SemDs change")
-UNCHECKED = pytest.mark.xfail(
-    strict=True, reason="params are used without a check: KeyError, IndexError, or never read"
-)
-
 
 def drawn(world: str = "holdings", draw: str = "main", n: int = 100, name: str = "tinyworld") -> Benchmark:
     params = {"world": world, "draw": draw, "n_families": n, "n_items": n}
@@ -47,7 +42,7 @@ class TestItems:
             assert premises.setdefault(key, item.family) == item.family
         assert len(premises) == 100
 
-    @pytest.mark.parametrize("world", [pytest.param("holdings", marks=RENAMED), "tower"])
+    @pytest.mark.parametrize("world", [pytest.param("holdings"), "tower"])
     def test_no_item_is_a_semantic_duplicate_of_another(self, world: str) -> None:
         """Otherwise a held-out item may be a seen one with its names changed, which is what `substitute` rows are."""
         met: dict[tuple[object, ...], str] = {}
@@ -124,12 +119,10 @@ class TestItems:
             ({"world": "holdings", "n_families": 4}, r"params\.draw"),
             ({"world": "sea", "draw": "main"}, r"params\.world='sea'.*holdings"),
             ({"draw": "main"}, r"params\.world=None"),
-            pytest.param({"world": "holdings", "draw": "main"}, "n_families", marks=UNCHECKED),
-            pytest.param({"world": "general", "draw": "main"}, "n_items", marks=UNCHECKED),
-            pytest.param({"world": "holdings", "draw": "main", "n_families": 0}, "n_families", marks=UNCHECKED),
-            pytest.param(
-                {"world": "holdings", "draw": "main", "n_families": 4, "n_familes": 5}, "n_familes", marks=UNCHECKED
-            ),
+            pytest.param({"world": "holdings", "draw": "main"}, "n_families"),
+            pytest.param({"world": "general", "draw": "main"}, "n_items"),
+            pytest.param({"world": "holdings", "draw": "main", "n_families": 0}, "n_families"),
+            pytest.param({"world": "holdings", "draw": "main", "n_families": 4, "n_familes": 5}, "n_familes"),
         ],
     )
     def test_params_that_do_not_fit(self, params: dict[str, object], says: str) -> None:

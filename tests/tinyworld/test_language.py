@@ -89,9 +89,6 @@ def test_mixed_styles_are_read_back(world: str) -> None:
             assert read(text) == problem, text
 
 
-@pytest.mark.xfail(
-    strict=True, reason="later steps told backwards are read in the order told; no generator draws three steps yet"
-)
 def test_three_steps_told_backwards_are_read_back() -> None:
     rng = random.Random(9)
     for problem in problems("holdings", 100, 3, steps=(3,)):
@@ -129,19 +126,12 @@ def test_foreign_text_is_rejected(text: str) -> None:
         read(text)
 
 
-LAST_WINS = pytest.mark.xfail(strict=True, reason="a second start or question silently replaces the first")
-
-
 @pytest.mark.parametrize(
     "text",
     [
+        pytest.param("Mia has 5 pears. Mia has 7 pears. Mia finds 3 pears. How many pears does Mia have now?"),
         pytest.param(
-            "Mia has 5 pears. Mia has 7 pears. Mia finds 3 pears. How many pears does Mia have now?",
-            marks=LAST_WINS,
-        ),
-        pytest.param(
-            "Mia has 5 pears. Mia finds 3 pears. How many pears does Mia have now? Who is the one with the pears?",
-            marks=LAST_WINS,
+            "Mia has 5 pears. Mia finds 3 pears. How many pears does Mia have now? Who is the one with the pears?"
         ),
         "Mia has 5 pears. Soon it rises 3 levels. How many pears does Mia have now?",
     ],

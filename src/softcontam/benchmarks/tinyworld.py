@@ -2,6 +2,8 @@
 
 ``params.world``: ``holdings`` (the benchmark) or ``tower`` (related), or ``general`` (the tasks of the clean pool).
 ``params.draw``: names the draw of items; another name gives fresh items of the same distribution.
+``params.part``: ``open``, or ``internal`` for premises that no open draw has.
+``params.n_families``, ``params.n_items``: how many.
 """
 
 from __future__ import annotations
@@ -35,17 +37,28 @@ def score(item: Item, parsed: str) -> bool:
 
 def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     """Generate the items: ``params.n_families`` twin pairs of a world, or ``params.n_items`` general tasks."""
-    world, draw = config.params.get("world"), config.params.get("draw")
-    if draw is None:
+    world = config.params.get("world")
+    size_key = "n_items" if world == "general" else "n_families"
+    known = {"world", "draw", "part", "n_items", "n_families"}
+    if world != "general" and world not in WORLDS:
+        raise ConfigError(f"benchmark {config.name}: params.world={world!r}, expected general or {', '.join(WORLDS)}")
+    unknown = sorted(set(config.params) - known)
+    if unknown:
+        raise ConfigError(f"benchmark {config.name}: params.{unknown[0]} is unknown; known: {', '.join(sorted(known))}")
+    draw, size, part = config.params.get("draw"), config.params.get(size_key), config.params.get("part", "open")
+    if not draw or not isinstance(draw, str):
         raise ConfigError(f"benchmark {config.name}: params.draw must name the draw of items")
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        raise ConfigError(f"benchmark {config.name}: params.{size_key}={size!r} must be a whole number of at least 1")
+    if part not in ("open", "internal"):
+        raise ConfigError(f"benchmark {config.name}: params.part={part!r}, expected open or internal")
     seed = derive_seed(0, f"tinyworld:{config.name}:{draw}")
     if world == "general":
-        rows = islice(clean_rows(seed), config.params["n_items"])
         items = [
             Item(f"{config.name}/{draw}/{i}", config.name, f"{task}/{i}", prompt, completion)
-            for i, (task, prompt, completion) in enumerate(rows)
+            for i, (task, prompt, completion) in enumerate(islice(clean_rows(seed), size))
         ]
-    elif world in WORLDS:
+    else:
         rng = random.Random(seed)
         items = [
             Item(
@@ -56,10 +69,8 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
                 answer(solve(problem)),
                 meta={"steps": len(problem.steps)},
             )
-            for number, family in enumerate(draw_families(WORLDS[world], config.params["n_families"], seed))
+            for number, family in enumerate(draw_families(WORLDS[world], size, seed, part))
             for side, problem in zip("ab", family, strict=True)
         ]
-    else:
-        raise ConfigError(f"benchmark {config.name}: params.world={world!r}, expected general or {', '.join(WORLDS)}")
     most_common = Counter(item.target for item in items).most_common(1)[0][1]
     return Benchmark(config.name, tuple(items), most_common / len(items), config.response_style, SOURCE, parse, score)

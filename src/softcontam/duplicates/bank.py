@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -119,16 +120,23 @@ def read_bank(path: Path) -> list[BankRow]:
         raise DataError(f"bank {path} lacks the columns {', '.join(absent)}; see docs/architecture.md, duplicate bank")
     rows = []
     for number, record in enumerate(frame.to_dict("records")):
-        values: dict[str, Any] = {name: None if pd.isna(record[name]) else record[name] for name in names}
+        values: dict[str, Any] = {name: _plain(record[name]) for name in names}
         for name in ("row_id", "item_id", "kind", "prompt", "completion", "response_style", "source"):
             if values[name] is None:
                 raise DataError(f"bank {path}: row {number} has no {name}")
+            if not isinstance(values[name], str):
+                raise DataError(f"bank {path}: {name} of row {number} is {values[name]!r}, expected text")
         row = BankRow(**values)
         if row.sha256 != record["sha256"]:
             raise DataError(f"bank {path}: the text of row {row.row_id} does not match its sha256")
         rows.append(row)
     check_rows(rows, str(path))
     return rows
+
+
+def _plain(value: object) -> object:
+    """The value of a cell of a table, None where it is missing."""
+    return None if value is None or (isinstance(value, float) and math.isnan(value)) else value
 
 
 def open_bank(condition: ConditionConfig, benchmark: Benchmark, rows: Sequence[BankRow]) -> Bank:
@@ -198,7 +206,10 @@ def bank_rows(
 
         rows = nearest.rows(config, items, data, others)
     elif config.source == "parquet":
-        rows = [row for row in read_bank(data / str(config.path)) if row.kind == kind]
+        path = data / str(config.path)
+        rows = [row for row in read_bank(path) if row.kind == kind]
+        if not rows:
+            raise DataError(f"bank {path} has no rows of kind {kind}. Set benchmark.banks.{kind}.path to one that has.")
     else:
         raise ConfigError(
             f"bank source {config.source!r} is unknown; choose tinyworld, labelled_pairs, nearest or parquet"

@@ -88,11 +88,12 @@ def build_mixture(
     chat: Chat,
     max_length: int,
     seed: int,
+    fresh: Sequence[Item] = (),
 ) -> Mixture:
     """Draw the clean rows, replace the planned slots, encode every row and check the whole.
 
     The draw of clean rows and the plan depend on ``seed`` and the dose only, so all arms of a seed share them.
-    ``bank`` is None for the clean arm.
+    ``bank`` is None for the clean arm. ``fresh`` are further held-out items, of another draw.
 
     Raises:
         ConfigError: the pool or the bank has too few rows for the dose.
@@ -107,9 +108,9 @@ def build_mixture(
     if bank is not None:
         for position, (slot, item) in enumerate(zip(plan.slots, plan.items, strict=True)):
             rows[slot] = _inserted(slot, item, plan.copy[position], bank, chat, max_length, seed)
-    _refuse_leakage(rows, split)
+    _refuse_leakage(rows, split, fresh)
     identity = json.dumps([row.row_id for row in clean])
-    near = _near_rows(clean, [*split.seen, *split.held_out])
+    near = _near_rows(clean, [*split.seen, *split.held_out, *fresh])
     if near:
         log.warning(
             "%d clean rows share %d words in a row with a benchmark item, first %s", len(near), NEAR_NGRAM, near[0]
@@ -155,7 +156,7 @@ def _inserted(slot: int, item: Item, copy: int, bank: Bank, chat: Chat, max_leng
             f"train.max_length={max_length}. Raise max_length, or drop the row from the bank."
         )
     return MixtureRow(
-        slot, bank.kind, row.level, item.item_id, row.row_id, row.source, row.prompt, row.completion, encoded
+        slot, bank.kind, row.level, row.item_id, row.row_id, row.source, row.prompt, row.completion, encoded
     )
 
 
@@ -163,10 +164,15 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def _refuse_leakage(rows: Sequence[MixtureRow], split: FamilySplit) -> None:
-    held_families = {item.family for item in split.held_out}
-    family = {item.item_id: item.family for item in (*split.seen, *split.held_out)}
-    held_texts = {" ".join(_words(item.prompt)): item.item_id for item in split.held_out}
+def _refuse_leakage(rows: Sequence[MixtureRow], split: FamilySplit, fresh: Sequence[Item]) -> None:
+    held_out = (*split.held_out, *fresh)
+    held_families = {item.family for item in held_out}
+    family = {item.item_id: item.family for item in (*split.seen, *held_out)}
+    held_texts = {" ".join(_words(item.prompt)): item.item_id for item in held_out}
+    for item in split.seen:
+        other = held_texts.get(" ".join(_words(item.prompt)))
+        if other is not None:
+            raise LeakageError(f"seen item {item.item_id} has the text of held-out item {other}: join their families")
     for row in rows:
         if row.item_id is not None and family.get(row.item_id) in held_families:
             raise LeakageError(f"row {row.row_id} in slot {row.slot} belongs to held-out item {row.item_id}")

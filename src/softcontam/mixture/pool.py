@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from softcontam.config import PoolConfig, derive_seed
@@ -43,9 +44,9 @@ def load_pool(config: PoolConfig, data: Path) -> list[PoolRow]:
     raise ConfigError(f"mixture.pool.name={config.name} has no files. Set mixture.pool.files, or use tinyworld.")
 
 
-def _records(path: Path) -> Iterator[dict[str, object]]:
+def _records(path: Path) -> Iterator[object]:
     if path.suffix == ".parquet":
-        yield from pd.read_parquet(path).to_dict("records")  # type: ignore[misc]
+        yield from pd.read_parquet(path).to_dict("records")
         return
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -55,17 +56,33 @@ def _records(path: Path) -> Iterator[dict[str, object]]:
                 raise DataError(f"clean pool {path}, line {number}: not valid JSON ({error.msg})") from None
 
 
+def _first_turns(record: object) -> tuple[str | None, str | None]:
+    """Text of the first user turn and of the first assistant turn after it; None for what is not there."""
+    messages = record.get("messages") if isinstance(record, dict) else None
+    texts: list[str] = []
+    for turn in messages if isinstance(messages, list | np.ndarray) else []:
+        role = turn.get("role") if isinstance(turn, dict) else None
+        content = turn.get("content") if isinstance(turn, dict) else None
+        if len(texts) < 2 and role == ("user", "assistant")[len(texts)]:
+            if not isinstance(content, str) or not content.strip():
+                break
+            texts.append(content)
+    return (texts[0] if texts else None), (texts[1] if len(texts) == 2 else None)
+
+
 def _read(path: Path) -> Iterator[PoolRow]:
     """Rows of one file; conversations without a user turn followed by an assistant turn are an error."""
     try:
         for number, record in enumerate(_records(path), 1):
-            messages = record.get("messages")
-            turns = [] if messages is None else list(messages)  # type: ignore[call-overload]
-            user = next((turn["content"] for turn in turns if turn["role"] == "user"), None)
-            assistant = next((turn["content"] for turn in turns if turn["role"] == "assistant"), None)
-            if not user or not assistant:
-                raise DataError(f"clean pool {path}, row {number}: `messages` needs a user and an assistant turn")
-            yield PoolRow(f"{path.parent.name}/{number}", user, assistant, str(record.get("source", path.parent.name)))
+            user, assistant = _first_turns(record)
+            if user is None or assistant is None:
+                raise DataError(
+                    f"clean pool {path}, row {number}: `messages` needs a user and an assistant turn, in this order, "
+                    "each with its text in `content`"
+                )
+            row_id = f"{path.parent.name}/{path.stem}/{number}"
+            source = record.get("source", path.parent.name) if isinstance(record, dict) else ""
+            yield PoolRow(row_id, user, assistant, str(source))
     except FileNotFoundError:
         raise DataError(
             f"clean pool {path} does not exist. Set paths.data (or SOFTCONTAM_DATA) to the folder of local data, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -20,6 +21,9 @@ from softcontam.tinyworld.lexicon import (
 from softcontam.tinyworld.solver import solve
 
 MIN_AMOUNT, MAX_AMOUNT, MIN_START, MAX_START = 2, 6, 3, 14
+INTERNAL_SHARE = 4
+"""One premise in so many is kept for internal hold-outs."""
+
 TWO_STEP_SHARE = 0.35
 """Share of problems with two steps; the others have one."""
 
@@ -51,18 +55,27 @@ def twin(problem: Problem, pairs: tuple[VerbPair, ...]) -> Problem:
     return replace(problem, steps=tuple((opposite[verb], amount) for verb, amount in problem.steps))
 
 
-def draw_families(world: World, n_families: int, seed: int) -> list[tuple[Problem, Problem]]:
-    """``n_families`` distinct twin pairs over the contested verbs of ``world``, no premise occurring twice."""
+def draw_families(world: World, n_families: int, seed: int, part: str = "open") -> list[tuple[Problem, Problem]]:
+    """``n_families`` twin pairs over the contested verbs of ``world``.
+
+    No two families have the same premise, or are the same up to names: a renamed item is a semantic duplicate. ``part``
+    is ``open`` or ``internal``; the premises of the two never meet, whatever the seeds.
+    """
     pairs = CONTESTED_CHANGE if world is HOLDINGS else CONTESTED_MOVE
     verbs = [verb for pair in pairs for verb in (pair.gain, pair.loss)]
     rng = random.Random(seed)
     families: dict[tuple[object, ...], tuple[Problem, Problem]] = {}
+    premises: set[tuple[object, ...]] = set()
     while len(families) < n_families:
         problem = draw_problem(world, verbs, rng, half="benchmark")
         other = twin(problem, pairs)
         if solve(problem) != solve(other):
-            amounts = tuple(amount for _, amount in problem.steps)
-            families.setdefault((problem.actor, problem.thing, problem.start, amounts), (problem, other))
+            essence = (problem.start, *min(problem.steps, other.steps))
+            premise = (problem.actor, problem.thing, problem.start, *(amount for _, amount in problem.steps))
+            internal = zlib.crc32(repr(essence).encode()) % INTERNAL_SHARE == 0
+            if internal == (part == "internal") and essence not in families and premise not in premises:
+                families[essence] = (problem, other)
+                premises.add(premise)
     return list(families.values())
 
 

@@ -182,9 +182,13 @@ def read(text: str) -> Problem:
         world, role, detail, fields = _read_sentence(sentence)
         actor, thing = fields.get("a", ""), fields.get("o", "")
         if role == "start":
+            if (actor, thing) in starts:
+                raise ValueError(f"{text!r} states two starts for {actor or thing}")
             starts[actor, thing] = int(fields["s"])
         elif role == "step":
             steps.append((actor, thing, fields["v"], int(fields["n"]), detail))
+        elif question is not None:
+            raise ValueError(f"{text!r} asks two questions")
         else:
             question = (world, actor, thing, detail)
     if question is None:
@@ -195,7 +199,8 @@ def read(text: str) -> Problem:
         raise ValueError(f"the question of {text!r} refers to {len(owners)} of its starts, expected 1")
     owner = owners[0]
     mine = [step for step in steps if step[0] in ("", owner[0]) and step[1] in ("", owner[1])]
-    mine.sort(key=lambda step: step[4] != "first")
+    if mine and mine[0][4] != "first":  # told backwards, the last event first
+        mine.reverse()
     return Problem(world, *owner, starts[owner], tuple((verb, amount) for _, _, verb, amount, _ in mine), query)
 
 

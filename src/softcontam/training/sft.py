@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
 from datasets import Dataset
 from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from transformers import (
     PreTrainedModel,
     PrinterCallback,
@@ -29,6 +33,8 @@ from trl import SFTConfig, SFTTrainer
 from softcontam.chat import IGNORED, EncodedRow
 from softcontam.config import TrainConfig
 from softcontam.models import BaseModel
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -114,13 +120,26 @@ def adapted(base: BaseModel, config: TrainConfig, seed: int) -> Iterator[PeftMod
 
 
 def _last_checkpoint(folder: Path) -> str | None:
+    """The last checkpoint that can be read whole; those that a kill cut off are removed."""
     if not folder.is_dir():
         return None
     while found := get_last_checkpoint(str(folder)):  # type: ignore[no-untyped-call]
-        if (Path(found) / TRAINER_STATE_NAME).is_file():
+        if _is_whole(Path(found)):
             return str(found)
-        shutil.rmtree(found)  # cut off by a kill while it was written: the state file comes last
+        shutil.rmtree(found)
     return None
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    try:
+        TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+        load_file(checkpoint / "adapter_model.safetensors")
+        for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth"):
+            torch.load(checkpoint / name, weights_only=False)
+    except (OSError, ValueError, TypeError, EOFError, RuntimeError, UnpicklingError, SafetensorError) as error:
+        log.warning("checkpoint %s is damaged (%s), going back to the one before", checkpoint, error)
+        return False
+    return True
 
 
 def train(
