@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 demo: $(VENV)/.core
 	$(BIN)/python -m softcontam.run exp=semd_rate_sweep
 
-test: $(VENV)/.dev
+test: lint
 	$(BIN)/python -m pytest
 
 test-slow: $(VENV)/.dev
