@@ -10,7 +10,6 @@ from pathlib import Path
 from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
-from rich.table import Table
 
 from softcontam.analysis.effects import MARGIN, SweepEffects, measure
 from softcontam.analysis.frames import contrasts_frame, effects_frame
@@ -77,18 +76,6 @@ def write_report(store: Store, experiment: str, reports: str | Path, margin: flo
     write_text(report.markdown, to_markdown(blocks))
     write_text(report.html, to_html(blocks, f"{experiment} · softcontam"))
     return report
-
-
-def effect_table(store: Store, experiment: str, margin: float = MARGIN) -> Table:
-    """The effects of an experiment as a compact table for the terminal.
-
-    After :func:`write_report` use ``terminal_table(report.effects)``, which doesn't read the store again.
-
-    Raises:
-        StoreError: no such experiment, or a damaged cell.
-        ArmMismatchError: an arm and its clean cell differ in more than the inserted rows.
-    """
-    return terminal_table(measure(store, experiment, margin))
 
 
 def read_settings(arguments: Sequence[str]) -> ReportSettings:

@@ -8,8 +8,10 @@ import pytest
 from fake_sweep import Outcomes, add_cell, config, sweep, sweep_of
 from rich.console import Console
 
+from softcontam.analysis.effects import MARGIN, measure
 from softcontam.errors import ConfigError
-from softcontam.report import Report, effect_table, main, read_settings, write_report
+from softcontam.report import Report, main, read_settings, write_report
+from softcontam.reporting.terminal import terminal_table
 from softcontam.store import FAILED, Store
 
 GAINS = {"clean": (0, 0, 0), "exact": (5, 3, 0), "topical": (1, 0, 0)}
@@ -124,7 +126,7 @@ def test_undecidable_answers_are_reported_by_log_probability(tmp_path: Path) -> 
 
 
 def test_terminal_table_shows_each_change_with_its_interval(store: Store) -> None:
-    text = text_of(effect_table(store, "fake"))
+    text = text_of(terminal_table(measure(store, "fake", MARGIN)))
     row = next(line for line in text.splitlines() if "exact" in line and "20 %" in line)
     assert "+16.2 [8.6,23.9]" in row
     assert "–" in row
