@@ -89,9 +89,6 @@ class TestRefusals:
         early: bool,
         request: pytest.FixtureRequest,
     ) -> None:
-        if early and "mixture.n_rows=9000" in overrides:
-            reason = "the size of the pool is found out in each cell, not before the sweep is started"
-            request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
         ended = run(*overrides)
         for words in says:
             assert words in ended.text

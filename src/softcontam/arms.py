@@ -7,14 +7,17 @@ stops it at once; the cell then builds its mixture from the same layout.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from softcontam.benchmarks import Benchmark, Item, ItemSet, load_benchmark
-from softcontam.config import BenchmarkConfig, Config, EvalBenchmark, from_settings
+from softcontam.config import BenchmarkConfig, Config, EvalBenchmark, PoolConfig, from_settings
 from softcontam.duplicates import Bank, BankRow, bank_rows, items_with_rows, open_bank
+from softcontam.errors import ConfigError
 from softcontam.mixture.plan import SlotPlan, plan_for, refuse_short_bank
+from softcontam.mixture.pool import PoolRow, load_pool
 from softcontam.mixture.split import FamilySplit, split_by_family
 
 
@@ -26,10 +29,11 @@ class Arm:
     bank: Bank | None
     plan: SlotPlan
     item_sets: tuple[ItemSet, ...]
+    pool: Sequence[PoolRow]
 
 
 def lay_out(config: Config) -> Arm:
-    """Load benchmarks and bank, split by family, plan the slots, and check that the bank has the rows.
+    """Load benchmarks, bank and pool, split by family, plan the slots, and check that bank and pool have the rows.
 
     Raises:
         ConfigError: a benchmark too small to split, a level or kind that is not there, a dose that cannot be met.
@@ -50,12 +54,23 @@ def lay_out(config: Config) -> Arm:
     refuse_short_bank(plan, bank)
     sets = [ItemSet("seen", benchmark, split.seen), ItemSet("held_out", benchmark, split.held_out)]
     sets += [ItemSet(role, other, other.items) for role, other in beside]
-    return Arm(split, bank, plan, tuple(sets))
+    pool = _pool(_key(config.mixture.pool), data)
+    if len(pool) < config.mixture.n_rows:
+        raise ConfigError(
+            f"mixture.n_rows={config.mixture.n_rows}, but the clean pool has {len(pool)} rows. "
+            "Lower n_rows or add files to mixture.pool."
+        )
+    return Arm(split, bank, plan, tuple(sets), pool)
 
 
 def _key(settings: object) -> str:
     """Settings as text, to remember what was loaded for them: the cells of a sweep share most of it."""
     return json.dumps(settings if isinstance(settings, list) else asdict(settings))  # type: ignore[call-overload]
+
+
+@lru_cache(maxsize=1)
+def _pool(settings: str, data: Path) -> list[PoolRow]:
+    return load_pool(from_settings(PoolConfig, json.loads(settings)), data)
 
 
 @lru_cache(maxsize=16)

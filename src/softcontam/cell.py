@@ -19,10 +19,10 @@ from peft import PeftModel, set_peft_model_state_dict
 from safetensors.torch import load_file
 
 from softcontam.arms import Arm, lay_out
-from softcontam.config import Config, ModelConfig, PoolConfig
+from softcontam.config import Config, ModelConfig
 from softcontam.environment import environment
 from softcontam.evaluation import evaluate
-from softcontam.mixture import Mixture, PoolRow, build_mixture, load_pool
+from softcontam.mixture import Mixture, build_mixture
 from softcontam.models import BaseModel, load_base
 from softcontam.reporting.tracking import tracked
 from softcontam.store import Cell, write_atomically, write_parquet, write_text
@@ -82,11 +82,12 @@ def prepare(config: Config) -> Experiment:
     """Lay the arm out, load the base model, and build the mixture."""
     arm = lay_out(config)
     base = _base(json.dumps(asdict(config.model)))
-    pool = _pool(json.dumps(asdict(config.mixture.pool)), Path(config.paths.data).expanduser())
     seed = config.seeds.mixture or 0
     fresh = [item for one in arm.item_sets[1:] if one.role == "held_out" for item in one.items]
     fresh = [item for item in fresh if item not in arm.split.held_out]
-    mixture = build_mixture(config.mixture, arm.split, arm.bank, pool, base.chat, config.train.max_length, seed, fresh)
+    mixture = build_mixture(
+        config.mixture, arm.split, arm.bank, arm.pool, base.chat, config.train.max_length, seed, fresh
+    )
     return Experiment(base, arm, mixture)
 
 
@@ -94,11 +95,6 @@ def prepare(config: Config) -> Experiment:
 def _base(settings: str) -> BaseModel:
     """The base model, loaded once by each worker process and shared by its cells."""
     return load_base(ModelConfig(**json.loads(settings)))
-
-
-@lru_cache(maxsize=1)
-def _pool(settings: str, data: Path) -> list[PoolRow]:
-    return load_pool(PoolConfig(**json.loads(settings)), data)
 
 
 def _train(cell: Cell, experiment: Experiment, model: PeftModel, config: Config) -> TrainingResult:

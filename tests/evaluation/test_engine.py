@@ -12,11 +12,11 @@ import pytest
 import torch
 from small_models import load_small, logits, texts, write_qwen3
 
-from softcontam.benchmarks import Benchmark, Item
+from softcontam.benchmarks import Benchmark, Item, ItemSet
 from softcontam.benchmarks.item import Source
 from softcontam.config import EvalConfig
 from softcontam.errors import SoftcontamError
-from softcontam.evaluation import ItemSet, evaluate
+from softcontam.evaluation import evaluate
 from softcontam.evaluation.engine import Engine
 from softcontam.models import BaseModel, load_base
 
