@@ -70,7 +70,9 @@ def write_job(folder: Path, config: Config) -> Path:
 def timed(command: list[str]) -> float:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     begun = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
     return time.perf_counter() - begun
 
 
@@ -102,7 +104,7 @@ def measure_cell(folder: Path, pairs: int) -> None:
 
 def measure_sweep(folder: Path, cells: int) -> None:
     seeds = [str(seed) for seed in range(cells)]
-    pool = timed(softcontam(folder / "pool", "-m", *CELL, f"seed={','.join(seeds)}"))
+    pool = timed(softcontam(folder / "pool", *CELL, f"seed={','.join(seeds)}", "hydra.mode=MULTIRUN"))
     single = sum(timed(softcontam(folder / "single", "cluster.workers=0", *CELL, f"seed={seed}")) for seed in seeds)
     print(f"sweep of {cells} cells: pool {pool:.1f} s, one process each {single:.1f} s, ratio {single / pool:.2f}")
 
