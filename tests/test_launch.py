@@ -304,6 +304,7 @@ def started(folder: Path) -> tuple[subprocess.Popen[bytes], Cell]:
     process = subprocess.Popen(
         command(*SWEEP), cwd=folder, env=cli_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell ignores it
     )  # fmt: skip
     wait_for(lambda: any(checkpoint(cell) for cell in running(folder)))
     return process, running(folder)[0]
