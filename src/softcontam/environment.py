@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
 PACKAGES = ("softcontam", "torch", "transformers", "peft", "trl", "datasets", "accelerate", "lm_eval", "numpy")
 
 
+@cache
 def git_revision() -> str:
-    """The revision of the checkout that softcontam runs from, with ``+`` when it is modified; empty outside one."""
+    """The revision of the checkout that softcontam runs from, with ``+`` when it is modified; empty outside one.
+
+    Asked once per process, at its start: that is the code that was loaded, whatever is committed while it runs.
+    """
     folder = Path(__file__).parent
     try:
         revision = subprocess.run(

@@ -22,6 +22,7 @@ from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
 
 from softcontam.config import ClusterConfig
+from softcontam.environment import git_revision
 from softcontam.errors import CellBusyError, SoftcontamError
 from softcontam.store import FAILED, Cell
 
@@ -90,11 +91,12 @@ def _prepare_worker(threads: int, parent: int) -> None:
 
 
 def prepare_process(threads: int) -> None:
-    """Keep to the given number of threads and print nothing that a library thinks worth printing."""
+    """Note the revision, keep to the given number of threads, and print nothing that libraries think worth it."""
     warnings.filterwarnings("ignore", category=FutureWarning)
     import torch
     from transformers.utils.logging import disable_progress_bar
 
+    git_revision()
     torch.set_num_threads(threads)
     disable_progress_bar()  # type: ignore[no-untyped-call]
 
