@@ -294,6 +294,12 @@ class TestSweep:
         assert ended.code == 0, ended.text
         assert states(tmp_path) == [DONE, DONE]
 
+    def test_a_single_cell_joins_the_record_of_its_experiment(self, run: Runner, tmp_path: Path) -> None:
+        """Else running one cell of a finished sweep would leave its report with that cell alone."""
+        run("-m", "condition=clean,exact")
+        run("condition=topical")
+        assert len(Store(tmp_path / "runs").sweep("single")["cells"]) == 3
+
     def test_damaged_outcomes_of_a_done_cell_are_named_with_their_remedy(self, run: Runner, tmp_path: Path) -> None:
         sweep = ("-m", "condition=clean,exact")
         run(*sweep)

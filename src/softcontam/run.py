@@ -114,10 +114,11 @@ def run(composed: _Composed) -> int:
     assert config is not None
     cells: Sequence[Cell] = list(composed.cells.values())
     store = Store(config.paths.runs)
+    members = list(cells) if composed.sweep else store.joined(config.experiment, cells)
     command = shlex.join(["python", "-m", "softcontam.run", *sys.argv[1:]])
     store.write_sweep(
         config.experiment,
-        list(cells),
+        members,
         {"command": command, "revision": git_revision(), "overrides": composed.overrides},
     )
     todo = sum(not cell.done for cell in cells)

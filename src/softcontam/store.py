@@ -15,7 +15,7 @@ import shutil
 import socket
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -285,6 +285,12 @@ class Store:
         """Record which cells an experiment's latest launch consists of, and how it was launched."""
         record = {"experiment": experiment, "time": now(), **details, "cells": [cell.id for cell in cells]}
         write_text(self.runs / "_sweeps" / f"{experiment}.json", json.dumps(record, indent=1) + "\n")
+
+    def joined(self, experiment: str, cells: Sequence[Cell]) -> list[Cell]:
+        """The cells of an experiment's record, if there is one, and these: a single cell does not replace a sweep."""
+        path = self.runs / "_sweeps" / f"{experiment}.json"
+        earlier = read_record(path, "cells")["cells"] if path.exists() else []
+        return [self.cell(cell_id) for cell_id in dict.fromkeys([*earlier, *(cell.id for cell in cells)])]
 
     def sweep(self, experiment: str) -> dict[str, Any]:
         """The record of an experiment's latest launch.
