@@ -105,4 +105,12 @@ def made_up_benchmark(n_families: int = 10, members: int = 2, name: str = "riddl
         for family in range(n_families)
         for member in range(members)
     )
-    return Benchmark(name, items, 0.1, "answer", Source("made up", "1", "CC0"), str.strip, lambda item, text: True)
+    return Benchmark(
+        name,
+        items,
+        0.1,
+        "answer",
+        Source("made up", "1", "CC0"),
+        lambda item, text: text.strip(),
+        lambda item, text: Score(True),
+    )

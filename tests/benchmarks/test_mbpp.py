@@ -7,6 +7,7 @@ import pytest
 
 from softcontam.benchmarks import Benchmark, load_benchmark
 from softcontam.benchmarks.mbpp import SPLITS, near_identical, parse
+from softcontam.benchmarks.python_code import parse_block
 from softcontam.config import BenchmarkConfig, HubConfig
 from softcontam.errors import ConfigError, DataError
 
@@ -47,7 +48,7 @@ def test_sanitized_has_427_tasks_in_the_order_of_their_ids(mbpp: Benchmark) -> N
     assert len(ids) == 427
     assert ids == sorted(ids)
     assert mbpp.items[0].item_id == "mbpp/2"
-    assert (mbpp.chance, mbpp.score, mbpp.source.licence) == (0.0, None, "CC BY 4.0")
+    assert (mbpp.chance, mbpp.source.licence) == (0.0, "CC BY 4.0")
 
 
 def test_task_2_is_shown_with_its_tests_and_answered_by_its_solution(mbpp: Benchmark) -> None:
@@ -71,7 +72,7 @@ def test_every_target_parses_and_keeps_what_the_solution_does(data_dir: Path, su
     frames = [pd.read_parquet(path) for path in sorted((data_dir / folder).glob("*.parquet"))]
     codes = pd.concat(frames).set_index("task_id")["code"]
     for item in load_benchmark(config(folder, subset), data_dir).items:
-        code = parse(item.target)
+        code = parse(item, item.target)
         assert code is not None, item.item_id
         assert "\r" not in item.prompt + item.target
         original = codes[item.meta["task_id"]].replace("\r\n", "\n")
@@ -149,14 +150,14 @@ def test_every_join_can_be_looked_up(mbpp: Benchmark) -> None:
     ],
 )
 def test_output_without_exactly_one_python_block_has_no_answer(output: str) -> None:
-    assert parse(output) is None
+    assert parse_block(output) is None
 
 
 @pytest.mark.parametrize(
     "output", ["```python\nf = 1\n```", "Here:\n```py\r\nf = 1\r\n```\r\nDone.", "```\n\nf = 1\n\n```"]
 )
 def test_one_block_is_the_answer_with_text_around_it_or_without_a_tag(output: str) -> None:
-    assert parse(output) == "f = 1"
+    assert parse_block(output) == "f = 1"
 
 
 def test_missing_folder_says_what_to_set(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def _set(items: list[tuple[str, str]], role: str = "seen") -> ItemSet:
     made = tuple(Item(f"toy/{i}", "toy", f"toy/{i}", prompt, target) for i, (prompt, target) in enumerate(items))
     source = Source("test", "1", "none")
     benchmark = Benchmark(
-        "toy", made, 0.1, "answer", source, lambda text: text or None, lambda item, p: p == item.target
+        "toy", made, 0.1, "answer", source, lambda item, text: text or None, lambda item, p: Score(p == item.target)
     )
     return ItemSet(role, benchmark, made)
 

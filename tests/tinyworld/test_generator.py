@@ -73,10 +73,10 @@ class TestItems:
 
     def test_answer_is_parsed_back_and_nothing_else_is(self) -> None:
         for item in drawn(n=20).items:
-            parsed = tinyworld.parse(item.target)
+            parsed = tinyworld.parse(item, item.target)
             assert parsed is not None
-            assert tinyworld.score(item, parsed)
-            assert not tinyworld.score(item, str(int(parsed) + 1))
+            assert tinyworld.score(item, parsed).correct
+            assert not tinyworld.score(item, str(int(parsed) + 1)).correct
         for output in (
             "",
             "7",
@@ -87,8 +87,8 @@ class TestItems:
             "answer: 7",
             "Answer: -7",
         ):
-            assert tinyworld.parse(output) is None
-        assert tinyworld.parse(" Answer: 7 \n") == "7"
+            assert tinyworld.parse(item, output) is None
+        assert tinyworld.parse(item, " Answer: 7 \n") == "7"
 
     def test_items_use_half_of_the_names_and_things(self) -> None:
         problems = [read(item.prompt) for item in drawn(n=200).items]

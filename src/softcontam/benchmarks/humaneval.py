@@ -1,8 +1,5 @@
 """HumanEval (Chen et al. 2021, arXiv 2107.03374): 164 functions to complete, as on the hub.
 
-Model-written code is not run until the sandbox exists, so ``score`` is None and only the gold answer's log-probability
-is reported.
-
 Families. Two tasks are one family if their docstrings up to the first doctest have a TF-IDF cosine of at least
 :data:`FAMILY_COSINE`, or if their solutions differ in names only. Six pairs are at 0.6 or above. Five are of one
 template: 56 and 61 (two kinds of bracket), 40 and 43 (triples and pairs that sum to zero), 38 and 50, 33 and 37, 7 and
@@ -22,6 +19,7 @@ from softcontam.benchmarks.python_code import fence, parse_block, same_code_key,
 from softcontam.benchmarks.records import Record, read_records, source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import DataError
+from softcontam.sandbox import AssertTests, Submission
 
 FAMILY_COSINE = 0.5
 """TF-IDF cosine of two docstrings from which they are one family."""
@@ -30,7 +28,7 @@ COLUMNS = ("task_id", "prompt", "canonical_solution", "test", "entry_point")
 """Columns that are read."""
 
 
-def parse(output: str) -> str | None:
+def parse(item: Item, output: str) -> str | None:
     """The code of an output with exactly one Python code block, else None."""
     return parse_block(output)
 
@@ -45,15 +43,23 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
         DataError: files, columns or rows that are missing or damaged, or a hub that cannot be reached.
     """
     items = [_item(record, config.name) for record in read_records(config, data, ("test",), COLUMNS)]
-    families = join([item.item_id for item in items], near_identical(items))
+    pairs = near_identical(items)
+    families = join([item.item_id for item in items], pairs)
     named = tuple(replace(item, family=families[item.item_id]) for item in items)
-    return Benchmark(config.name, named, 0.0, config.response_style, source(config), parse, score=None)
+    style, origin = config.response_style, source(config)
+    return Benchmark(config.name, named, 0.0, style, origin, parse, submission=submission, joined=tuple(pairs))
+
+
+def submission(item: Item, parsed: str) -> Submission:
+    """The whole code of the reply, and the call of the task's ``check``."""
+    function = item.meta["entry_point"]
+    return Submission(parsed, AssertTests(f"{item.tests[0]}\n\ncheck({function})\n", entry_points=(function,)))
 
 
 def near_identical(items: Sequence[Item]) -> list[NearPair]:
     """The pairs of tasks that families rest on: near docstrings with their cosine, then the same code."""
     ids = [item.item_id for item in items]
-    keys = {item.item_id: same_code_key(_without_docstrings(parse(item.target) or "")) for item in items}
+    keys = {item.item_id: same_code_key(_without_docstrings(parse_block(item.target) or "")) for item in items}
     return near_texts([item.meta["task"] for item in items], ids, FAMILY_COSINE) + same_keys(keys)
 
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from softcontam.benchmarks.families import NearPair
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import ConfigError, DataError
+from softcontam.sandbox import Submission
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,23 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Score:
+    """Whether a parsed answer solves its item; ``partial`` is the share of it that is right, where there is one."""
+
+    correct: bool
+    partial: float | None = None
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """A benchmark with its items and rules.
 
     ``parse`` turns a model output into an answer, or None where there is none: an unparsable output is wrong,
-    never guessed. ``score`` says whether a parsed answer solves an item; None instead of a function where
-    correctness cannot be decided here and only the gold answer's log-probability is reported.
+    never guessed. A parsed answer is decided in one of two ways: by ``score``, a pure function, or, where it is a
+    program, by ``submission``, which says what the sandbox has to run.
+
+    ``joined`` holds the pairs of items that were put into one family because they are near-identical, with the
+    evidence. ``chance`` is the expected accuracy of a parsable guess.
     """
 
     name: str
@@ -54,8 +67,10 @@ class Benchmark:
     chance: float
     response_style: str
     source: Source
-    parse: Callable[[str], str | None]
-    score: Callable[[Item, str], bool] | None
+    parse: Callable[[Item, str], str | None]
+    score: Callable[[Item, str], Score] | None = None
+    submission: Callable[[Item, str], Submission] | None = None
+    joined: tuple[NearPair, ...] = ()
 
     def families(self) -> dict[str, list[Item]]:
         """Items by family, in the order of the benchmark."""

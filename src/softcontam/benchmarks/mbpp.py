@@ -1,7 +1,6 @@
 """MBPP (Austin et al. 2021, arXiv 2108.07732): short Python tasks with assert tests, as on the hub.
 
-``params.subset``: ``sanitized`` (427 tasks, the default) or ``full`` (974). Model-written code is not run until the
-sandbox exists, so ``score`` is None and only the gold answer's log-probability is reported.
+``params.subset``: ``sanitized`` (427 tasks, the default) or ``full`` (974).
 
 Families. Two tasks are one family if their texts (without links and without "Write a function") have a TF-IDF cosine
 of at least :data:`FAMILY_COSINE`, or if their reference solutions differ in names only. What was seen in the 427
@@ -36,6 +35,7 @@ from softcontam.benchmarks.python_code import (
 from softcontam.benchmarks.records import Record, read_records, source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import ConfigError, DataError
+from softcontam.sandbox import AssertTests, Submission
 
 FAMILY_COSINE = 0.5
 """TF-IDF cosine of two task texts from which they are one family; see the module's text for why."""
@@ -53,7 +53,7 @@ _LINK = re.compile(r"https?://\S+")
 _OPENING = re.compile(r"^\s*write a (?:python )?function(?: (?:to|that|which|for))?(?: (?:find|takes in))?\b", re.I)
 
 
-def parse(output: str) -> str | None:
+def parse(item: Item, output: str) -> str | None:
     """The code of an output with exactly one Python code block, else None."""
     return parse_block(output)
 
@@ -75,16 +75,24 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     records = read_records(config, data, SPLITS, COLUMNS[subset])
     items = [_item(record, subset, config.name) for record in records]
     items.sort(key=lambda item: int(item.meta["task_id"]))
-    families = join([item.item_id for item in items], near_identical(items))
+    pairs = near_identical(items)
+    families = join([item.item_id for item in items], pairs)
     named = tuple(replace(item, family=families[item.item_id]) for item in items)
-    return Benchmark(config.name, named, 0.0, config.response_style, source(config), parse, score=None)
+    style, origin = config.response_style, source(config)
+    return Benchmark(config.name, named, 0.0, style, origin, parse, submission=submission, joined=tuple(pairs))
+
+
+def submission(item: Item, parsed: str) -> Submission:
+    """The solution, the set-up code (which needs it) and the tests."""
+    tests = "\n".join((*item.meta["imports"], *item.tests))
+    return Submission(parsed, AssertTests(tests, item.meta["setup"], (item.meta["entry_point"],)))
 
 
 def near_identical(items: Sequence[Item]) -> list[NearPair]:
     """The pairs of tasks that families rest on: near texts with their cosine, then solutions that are the same code."""
     ids = [item.item_id for item in items]
     texts = [_OPENING.sub("", _LINK.sub("", item.meta["task"])) for item in items]
-    keys: Mapping[str, str | None] = {item.item_id: same_code_key(parse(item.target) or "") for item in items}
+    keys: Mapping[str, str | None] = {item.item_id: same_code_key(parse_block(item.target) or "") for item in items}
     return near_texts(texts, ids, FAMILY_COSINE) + same_keys(keys)
 
 

@@ -70,12 +70,12 @@ def evaluate(
 
 
 def _scored(benchmark: Benchmark, item: Item, output: str, finished: bool) -> dict[str, Any]:
-    parsed = benchmark.parse(output)
+    parsed = benchmark.parse(item, output)
     correct: bool | None = False
     if benchmark.score is None:
         correct = None
     elif parsed is not None:
-        correct = benchmark.score(item, parsed)
+        correct = benchmark.score(item, parsed).correct
     return {
         "output": output,
         "parsed": parsed,
