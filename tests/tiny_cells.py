@@ -13,7 +13,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
-from softcontam.benchmarks.item import Benchmark, Item, Source
+from softcontam.benchmarks.item import Benchmark, Item, Score, Source
 from softcontam.config import Config, conf_dir, resolve
 
 TINY = (

@@ -13,7 +13,7 @@ import torch
 from small_models import load_small, logits, texts, write_qwen3
 
 from softcontam.benchmarks import Benchmark, Item, ItemSet
-from softcontam.benchmarks.item import Source
+from softcontam.benchmarks.item import Score, Source
 from softcontam.config import EvalConfig
 from softcontam.errors import SoftcontamError
 from softcontam.evaluation import evaluate
