@@ -31,3 +31,7 @@ class CellBusyError(StoreError):
 
 class ArmMismatchError(SoftcontamError):
     """Two cells that were to be contrasted but differ in more than the inserted rows."""
+
+
+class SandboxError(SoftcontamError):
+    """No way to isolate model-written code works on this machine, or one broke while it was in use."""

@@ -1,0 +1,265 @@
+"""One slot of the sandbox: a process for programs and one for their tests, which see nothing of each other."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import secrets
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from softcontam.errors import SandboxError
+from softcontam.sandbox.backends import CLEAN_ENVIRONMENT, Backend
+from softcontam.sandbox.inside.guest import MEMORY_STATUS
+from softcontam.sandbox.inside.wire import Channel
+from softcontam.sandbox.verdict import AssertTests, Category, Limits, StdioTests, Submission, Verdict
+
+START_S = 60.0
+"""How long a zygote may take to come up."""
+
+GRACE_S = 10.0
+"""How long, beyond the wall clock of a job, before the sandbox itself counts as broken."""
+
+_DETAIL = 3000
+
+
+class _Broken(Exception):
+    """A zygote does not answer as it should; its cage is of no more use."""
+
+
+class _Zygote:
+    """The process behind one control socket, with a private folder."""
+
+    def __init__(self, backend: Backend, limits: Limits) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="softcontam-sandbox-"))
+        self.control, theirs = socket.socketpair()
+        try:
+            with theirs, tempfile.TemporaryFile() as said:
+                self.process = subprocess.Popen(
+                    backend.command(theirs.fileno(), self.folder, limits),
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    env=CLEAN_ENVIRONMENT,
+                    cwd=self.folder,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+                theirs.close()
+                self._wait_until_up(said)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait_until_up(self, said: Any) -> None:
+        try:
+            reply = self.receive(START_S)
+        except _Broken:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(5)
+            said.seek(0)
+            text = said.read(2000).decode("utf-8", "replace").strip()
+            last = text.splitlines()[-1] if text else f"exit status {self.process.poll()}"
+            raise SandboxError(f"it does not start ({last})") from None
+        if reply.get("op") != "up":
+            raise SandboxError(str(reply.get("reason")))
+
+    def send(self, job: dict[str, Any], connection: socket.socket | None = None) -> None:
+        """Hand over a job and the socket that its child shall have."""
+        body = json.dumps(job).encode()
+        descriptors = [connection.fileno()] if connection is not None else []
+        try:
+            socket.send_fds(self.control, [struct.pack(">I", len(body))], descriptors)
+            self.control.sendall(body)
+        except OSError as error:
+            raise _Broken(str(error)) from error
+
+    def receive(self, seconds: float) -> dict[str, Any]:
+        """The next message.
+
+        Raises:
+            _Broken: none came in time, or the process is gone.
+        """
+        self.control.settimeout(seconds)
+        message = Channel.over(self.control).receive()
+        if message is None:
+            raise _Broken("no answer")
+        return message
+
+    def stop(self) -> None:
+        """End the process and all of its session, and remove its folder."""
+        self.control.close()
+        process: subprocess.Popen[bytes] | None = getattr(self, "process", None)
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Cage:
+    """Runs one program at a time."""
+
+    def __init__(self, backend: Backend, limits: Limits) -> None:
+        self.backend, self.limits = backend, limits
+        self._zygotes: tuple[_Zygote, _Zygote] | None = None
+        self._lock = threading.Lock()
+
+    def run(self, submission: Submission) -> Verdict:
+        """Run a program with its tests. A sandbox that breaks is set up again once, for the same program.
+
+        Raises:
+            SandboxError: it can't be set up.
+        """
+        with self._lock:
+            begun = time.monotonic()
+            for attempt in (1, 2):
+                program, judge = self._up()
+                try:
+                    if isinstance(submission.tests, AssertTests):
+                        verdict = self._with_asserts(submission, submission.tests, program, judge)
+                    else:
+                        verdict = self._with_input(submission, submission.tests, program)
+                    break
+                except _Broken as error:
+                    self.close()
+                    verdict = self._verdict("sandbox_error", f"the sandbox broke down: {error} (attempt {attempt})")
+            wall = time.monotonic() - begun
+            return Verdict(verdict.category, verdict.detail, verdict.backend, verdict.cpu_s, wall)
+
+    def close(self) -> None:
+        """End its processes."""
+        for zygote in self._zygotes or ():
+            zygote.stop()
+        self._zygotes = None
+
+    def _up(self) -> tuple[_Zygote, _Zygote]:
+        if self._zygotes is None:
+            first = _Zygote(self.backend, self.limits)
+            try:
+                self._zygotes = (first, _Zygote(self.backend, self.limits))
+            except BaseException:
+                first.stop()
+                raise
+        return self._zygotes
+
+    def _job(self, role: str, limits: Limits, **content: Any) -> dict[str, Any]:
+        cpu = max(1, math.ceil(limits.cpu_s))
+        return {
+            "role": role,
+            "cpu_s": cpu,
+            "wall_s": cpu * limits.wall_factor,
+            "memory_bytes": limits.memory_mib * 2**20,
+            "file_bytes": min(limits.files_mib, self.limits.files_mib) * 2**20,
+            "output_bytes": limits.output_kib * 2**10,
+            **content,
+        }
+
+    def _with_asserts(
+        self, submission: Submission, tests: AssertTests, program: _Zygote, judge: _Zygote
+    ) -> Verdict:
+        limits = submission.limits or self.limits
+        nonce = secrets.token_hex(16)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            judge_job = self._job(
+                "judge", limits, tests=tests.code, entry_points=list(tests.entry_points), nonce=nonce
+            )
+            judge.send(judge_job, ours)
+            program.send(self._job("guest", limits, program=submission.program, setup=tests.setup), theirs)
+        patience = judge_job["wall_s"] + GRACE_S
+        judged = judge.receive(patience)
+        ended = program.receive(patience)
+        cpu = float(ended["cpu_s"]) + float(judged["cpu_s"])
+        category, detail = _decide(judged, ended, nonce)
+        return self._verdict(category, detail, cpu)
+
+    def _with_input(self, submission: Submission, tests: StdioTests, program: _Zygote) -> Verdict:
+        limits = submission.limits or self.limits
+        cpu = 0.0
+        for number, (given, expected) in enumerate(tests.cases, 1):
+            program.send(self._job("stdio", limits, program=submission.program, stdin=given))
+            ended = program.receive(max(1, math.ceil(limits.cpu_s)) * limits.wall_factor + GRACE_S)
+            cpu += float(ended["cpu_s"])
+            category, detail = _decide_output(ended, expected)
+            if category != "pass":
+                return self._verdict(category, f"test {number} of {len(tests.cases)}: {detail}", cpu)
+        return self._verdict("pass", "", cpu)
+
+    def _verdict(self, category: Category, detail: str, cpu_s: float = 0.0) -> Verdict:
+        return Verdict(category, detail[:_DETAIL], self.backend.name, cpu_s)
+
+
+def _ended_by_limit(ended: dict[str, Any]) -> tuple[Category, str] | None:
+    """What limit ended a process, or None where it ended otherwise."""
+    killed, number = ended["killed"], ended["signal"]
+    if killed == "wall":
+        return "timeout", f"more than {ended['wall_s']:.1f} s on the clock"
+    if killed is not None or number == signal.SIGXFSZ:
+        return "output_limit", f"too much {'output' if killed == 'output' else 'in files'}"
+    if number == signal.SIGXCPU or (number == signal.SIGKILL and ended["cpu_s"] >= 1):
+        return "timeout", f"{ended['cpu_s']:.1f} s of processor time"
+    if number == signal.SIGKILL:
+        return "memory", "killed, most likely for the memory it took"
+    return None
+
+
+def _ended(ended: dict[str, Any]) -> str:
+    if ended["signal"] is not None:
+        return f"ended by signal {ended['signal']}"
+    return f"exit status {ended['status']}"
+
+
+def _decide(judged: dict[str, Any], ended: dict[str, Any], nonce: str) -> tuple[Category, str]:
+    """The verdict from how both processes ended: a pass needs the nonce, which the tests give away at their end."""
+    try:
+        report = json.loads(judged["report"])
+    except ValueError:
+        report = {}
+    outcome, detail = report.get("outcome"), str(report.get("detail", ""))
+    if outcome == "pass":
+        if secrets.compare_digest(str(report.get("nonce")), nonce):
+            return "pass", ""
+        return "sandbox_error", "the tests ended without their nonce"
+    by_limit = _ended_by_limit(ended)
+    if outcome in ("wrong", "exception", "memory"):
+        return outcome, detail
+    if outcome == "unfit":
+        return "sandbox_error", detail
+    if by_limit is not None:
+        return by_limit
+    if outcome == "gone":
+        return "exception", f"{detail} ({_ended(ended)})"
+    by_limit = _ended_by_limit(judged)
+    if by_limit is not None:
+        return by_limit[0], f"in the tests: {by_limit[1]}"
+    said = judged["stderr"].strip().splitlines()
+    return "sandbox_error", f"the tests ended without a report ({chr(10).join(said)})"
+
+
+def _decide_output(ended: dict[str, Any], expected: str) -> tuple[Category, str]:
+    by_limit = _ended_by_limit(ended)
+    if by_limit is not None:
+        return by_limit
+    if ended["status"] == MEMORY_STATUS:
+        return "memory", ended["stderr"].strip()
+    if ended["status"] != 0:
+        said = ended["stderr"].strip().splitlines()
+        return "exception", said[-1] if said else _ended(ended)
+    found, wanted = ended["stdout"].split(), expected.split()
+    if found == wanted:
+        return "pass", ""
+    at = next((i for i, pair in enumerate(zip(found, wanted, strict=False)) if pair[0] != pair[1]), None)
+    if at is None:
+        return "wrong", f"{len(found)} words of output, expected {len(wanted)}"
+    return "wrong", f"word {at + 1} of the output is {found[at][:40]!r}, expected {wanted[at][:40]!r}"

@@ -1,0 +1,142 @@
+"""The process of the tested program: runs it, then answers the calls that the tests make."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from softcontam.sandbox.inside.wire import Channel, decode, encode
+
+MAX_TEXT = 300
+"""Characters of an exception's text that are handed on."""
+
+_SCALARS = (str, int, float, bool, type(None))
+
+
+def describe(error: BaseException) -> dict[str, str]:
+    """An exception as plain data: its type's name and its text."""
+    try:
+        text = str(error)[:MAX_TEXT]
+    except Exception:
+        text = "(its text raises an exception)"
+    return {"type": type(error).__name__, "text": text}
+
+
+class Guest:
+    """Holds the program's names and the objects that the tests have handles of."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.names: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
+        self.held: list[Any] = []
+        self.index_of: dict[int, int] = {}
+
+    def run(self, program: str, setup: str) -> None:
+        """Run the program, then the set-up code; say which names there are, or what was raised."""
+        try:
+            exec(compile(program, "program.py", "exec"), self.names)
+            exec(compile(setup, "setup.py", "exec"), self.names)
+        except BaseException as error:
+            self.channel.send({"op": "failed", **describe(error)})
+            return
+        self.channel.send({"op": "ready", "names": self._public_names()})
+        self.serve()
+
+    def serve(self) -> Any:
+        """Answer calls until the other side is gone, or until the answer to a call-back comes, which is returned."""
+        while (message := self.channel.receive()) is not None:
+            if message["op"] == "answer":
+                return message
+            try:
+                answer = self._answer(message)
+            except BaseException as error:
+                answer = {"op": "raised", **describe(error)}
+            self.channel.send(answer)
+        os._exit(0)
+
+    def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        operation, target = message["op"], self.held[message["on"]]
+        if operation == "call":
+            arguments = self._decode(message["args"])
+            named = {name: self._decode(value) for name, value in message["kwargs"].items()}
+            result = self._encode(target(*arguments, **named))
+            changed = [[index, self._encode(value)] for index, value in enumerate(arguments) if _is_mutable(value)]
+            return {"op": "value", "value": result, "changed": changed}
+        if operation == "attribute":
+            return {"op": "value", "value": self._encode(getattr(target, message["name"]))}
+        if operation == "set":
+            setattr(target, message["name"], self._decode(message["value"]))
+            return {"op": "value", "value": None}
+        if operation == "item":
+            return {"op": "value", "value": self._encode(target[self._decode(message["key"])])}
+        reads: dict[str, Callable[[Any], Any]] = {"length": len, "text": str, "repr": repr, "true": bool}
+        if operation == "values":
+            return {"op": "value", "value": {"t": "iterator", "v": [self._encode(part) for part in target]}}
+        return {"op": "value", "value": self._encode(reads[operation](target))}
+
+    def _public_names(self) -> list[list[Any]]:
+        names: list[list[Any]] = []
+        for name, value in list(self.names.items()):
+            if not isinstance(name, str) or name.startswith("__"):
+                continue
+            if isinstance(value, types.ModuleType):
+                names.append([name, {"t": "module", "v": value.__name__}])
+            elif type(value) in _SCALARS or type(value) in (list, tuple, dict, set, frozenset):
+                names.append([name, self._encode(value)])
+            else:
+                names.append([name, self._hold(value)])
+        return names
+
+    def _hold(self, value: Any) -> dict[str, Any]:
+        if id(value) not in self.index_of:
+            self.index_of[id(value)] = len(self.held)
+            self.held.append(value)
+        return {"t": "held", "v": self.index_of[id(value)]}
+
+    def _encode(self, value: Any) -> Any:
+        return encode(value, self._hold)
+
+    def _decode(self, value: Any) -> Any:
+        return decode(value, self._received)
+
+    def _received(self, value: dict[str, Any]) -> Any:
+        """A handle given back, or a function of the tests, which is called over the channel."""
+        if value["t"] == "held":
+            return self.held[value["v"]]
+
+        def call_back(*arguments: Any) -> Any:
+            self.channel.send({"op": "call_back", "on": value["v"], "args": [self._encode(a) for a in arguments]})
+            answer = self.serve()
+            if "type" in answer:
+                raise RuntimeError(f"{answer['type']}: {answer['text']}")
+            return self._decode(answer["value"])
+
+        return call_back
+
+
+def _is_mutable(value: Any) -> bool:
+    return type(value) in (list, dict, set, bytearray, deque)
+
+
+def run_stdio(program: str) -> int:
+    """Run a program that reads standard input and writes standard output; returns its exit status."""
+    try:
+        exec(compile(program, "program.py", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException as error:
+        said = describe(error)
+        sys.stderr.write(f"{said['type']}: {said['text']}\n")
+        status = MEMORY_STATUS if isinstance(error, MemoryError) else 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status
+
+
+MEMORY_STATUS = 77
+"""Exit status of :func:`run_stdio` after a MemoryError."""

@@ -1,0 +1,210 @@
+"""A process that waits inside the sandbox and forks one child for each program or set of tests.
+
+Starting Python costs more than running a small program. A child is confined further than its parent (no processes, no
+sockets, no signals to others), has a private folder that is emptied after it, and is gone before the next one starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from softcontam.sandbox.inside import confine
+from softcontam.sandbox.inside.guest import Guest, run_stdio
+from softcontam.sandbox.inside.judge import Judge
+from softcontam.sandbox.inside.wire import Channel
+
+PRELOADED = (
+    "bisect cmath collections copy datetime decimal fractions functools heapq itertools math operator queue random re "
+    "statistics string struct textwrap time typing"
+).split()
+"""Modules that short programs import; loaded once, before any child is forked."""
+
+MAX_FILES = 1000
+"""Files that a program may leave in its folder."""
+
+_LOOK_EVERY_S = 0.02
+
+
+def main() -> None:
+    """Take jobs from the control socket until it closes."""
+    control_fd, settings = int(sys.argv[1]), json.loads(sys.argv[2])
+    control = socket.socket(fileno=control_fd)
+    Zygote(control, settings).serve()
+
+
+class Zygote:
+    """Holds the control socket and what children are confined by.
+
+    ``settings``: ``folder`` (private, writable), ``readable`` (paths, for Landlock), ``confine`` (which of
+    ``capabilities``, ``landlock``, ``seccomp``).
+    """
+
+    def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
+        self.control, self.settings = control, settings
+        self.folder = Path(settings["folder"])
+
+    def serve(self) -> None:
+        """Confine this process, say that it is up (or why not), then run one job after the other."""
+        try:
+            for name in PRELOADED:
+                importlib.import_module(name)
+            os.chdir(self.folder)
+            tempfile.tempdir = str(self.folder)
+            sys.path[:] = [path for path in sys.path if path != self.settings["code"]]
+            if "capabilities" in self.settings["confine"]:
+                confine.drop_capabilities()
+            if "landlock" in self.settings["confine"]:
+                confine.landlock(self.settings["readable"], str(self.folder))
+            gc.collect()
+            gc.freeze()
+        except Exception as error:
+            self._reply({"op": "unable", "reason": f"{type(error).__name__}: {error}"})
+            return
+        self._reply({"op": "up"})
+        while (job := self._next_job()) is not None:
+            self._reply(self._run(*job))
+
+    def _next_job(self) -> tuple[dict[str, Any], int] | None:
+        """A job and the file descriptor that came with it (-1 for none)."""
+        head, descriptors, _, _ = socket.recv_fds(self.control, 4, 1)
+        body = b""
+        while len(head) == 4 and len(body) < struct.unpack(">I", head)[0]:
+            part = self.control.recv(2**20)
+            if not part:
+                return None
+            body += part
+        return (json.loads(body), descriptors[0] if descriptors else -1) if body else None
+
+    def _reply(self, message: dict[str, Any]) -> None:
+        Channel.over(self.control).send(message)
+
+    def _run(self, job: dict[str, Any], descriptor: int) -> dict[str, Any]:
+        """Run one job in a child and say how it ended."""
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+            given.write(job.get("stdin", "").encode())
+            given.seek(0)
+            report_read, report_write = os.pipe()
+            begun = time.monotonic()
+            child = os.fork()
+            if child == 0:
+                try:
+                    self._in_child(job, descriptor, given, out, errors, report_write)
+                except BaseException:
+                    os.write(2, traceback.format_exc().encode()[-2000:])
+                finally:
+                    os._exit(70)
+            os.close(report_write)
+            if descriptor >= 0:
+                os.close(descriptor)
+            ended = self._wait(child, job, out, begun)
+            with open(report_read, "rb") as report:
+                ended["report"] = report.read(2**16).decode("utf-8", "replace")
+            for name, stream in (("stdout", out), ("stderr", errors)):
+                stream.seek(0)
+                ended[name] = stream.read(job["output_bytes"]).decode("utf-8", "replace")
+        self._empty_folder()
+        return ended
+
+    def _in_child(
+        self, job: dict[str, Any], descriptor: int, given: BinaryIO, out: BinaryIO, errors: BinaryIO, report: int
+    ) -> None:
+        """Become the job: its own session, its own standard streams, no other open file, confined."""
+        os.setsid()
+        kept = [given.fileno(), out.fileno(), errors.fileno(), descriptor, report]
+        high = [os.dup2(fd, 100 + index) if fd >= 0 else -1 for index, fd in enumerate(kept)]
+        for target, source in enumerate(high):
+            if source >= 0:
+                os.dup2(source, target)
+            else:
+                os.close(target)  # whatever it is, the control socket perhaps: not for the tested code
+        os.closerange(5, os.sysconf("SC_OPEN_MAX"))
+        sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8")  # noqa: SIM115
+        sys.stdout = io.TextIOWrapper(open(1, "wb", closefd=False), encoding="utf-8")  # noqa: SIM115
+        sys.stderr = io.TextIOWrapper(open(2, "wb", closefd=False), encoding="utf-8", write_through=True)  # noqa: SIM115
+        random.seed(0)
+        confine.limit(job["cpu_s"], job["memory_bytes"], job["file_bytes"])
+        if "seccomp" in self.settings["confine"]:
+            confine.filter_system_calls()
+        roles: dict[str, Callable[[dict[str, Any]], int]] = {"guest": _guest, "judge": _judge, "stdio": _stdio}
+        os._exit(roles[job["role"]](job))
+
+    def _wait(self, child: int, job: dict[str, Any], out: BinaryIO, begun: float) -> dict[str, Any]:
+        """Wait for the child within its wall clock and room; then end what is left of its session."""
+        killed, pause, looked = None, 0.0005, begun
+        while True:
+            ended, status, used = os.wait4(child, os.WNOHANG)
+            now = time.monotonic()
+            if ended:
+                break
+            if killed is None and now - looked > _LOOK_EVERY_S:
+                looked = now
+                killed = self._reason_to_kill(job, out, now - begun)
+                if killed:
+                    self._kill_session(child)
+            time.sleep(pause)
+            pause = min(pause * 1.3, 0.01)
+        self._kill_session(child)
+        killed = killed or self._reason_to_kill(job, out, 0.0)
+        return {
+            "op": "ended",
+            "status": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+            "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+            "killed": killed,
+            "cpu_s": used.ru_utime + used.ru_stime,
+            "wall_s": now - begun,
+        }
+
+    def _reason_to_kill(self, job: dict[str, Any], out: BinaryIO, wall: float) -> str | None:
+        if wall > job["wall_s"]:
+            return "wall"
+        if os.fstat(out.fileno()).st_size > job["output_bytes"]:
+            return "output"
+        sizes = [path.lstat().st_size for path in self.folder.rglob("*")]
+        return "files" if sum(sizes) > job["file_bytes"] or len(sizes) > MAX_FILES else None
+
+    @staticmethod
+    def _kill_session(child: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)
+
+    def _empty_folder(self) -> None:
+        for path in self.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _guest(job: dict[str, Any]) -> int:
+    os.close(4)
+    Guest(Channel.over_descriptors(3, 3)).run(job["program"], job["setup"])
+    return 0
+
+
+def _judge(job: dict[str, Any]) -> int:
+    outcome = Judge(Channel.over_descriptors(3, 3)).run(job["tests"], job["entry_points"], job["nonce"])
+    os.close(3)
+    os.write(4, json.dumps(outcome).encode())
+    return 0
+
+
+def _stdio(job: dict[str, Any]) -> int:
+    os.close(4)
+    return run_stdio(job["program"])
