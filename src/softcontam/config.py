@@ -20,6 +20,9 @@ BANK_SOURCES = ("tinyworld", "parquet", "labelled_pairs", "nearest")
 
 T = TypeVar("T")
 
+SANDBOX_BACKENDS = ("auto", "bubblewrap", "landlock", "wasi", "unsafe")
+"""Ways to isolate model-written code; see :class:`SandboxConfig`."""
+
 KINDS = ("clean", "exact", "semd_synthetic", "topical", "format_only")
 """Kinds of condition that can be run."""
 
@@ -52,7 +55,8 @@ class BenchmarkConfig:
     """A benchmark: what is split into seen and held-out.
 
     ``only_items_with`` names kinds of bank; items with fewer than ``min_rows`` rows in any of these are left out of
-    all arms alike.
+    all arms alike. ``difficulty`` is a table (parquet, csv or jsonl, relative to ``paths.data``) with ``item_id`` and
+    ``difficulty``, any number that grows with it: the halves are then balanced for it as well.
     """
 
     name: str = MISSING
@@ -61,6 +65,7 @@ class BenchmarkConfig:
     hub: HubConfig = field(default_factory=HubConfig)
     response_style: str = "answer"
     seen_share: float = 0.5
+    difficulty: str | None = None
     banks: dict[str, BankConfig] = field(default_factory=dict)
     only_items_with: list[str] = field(default_factory=list)
     min_rows: int = 1
@@ -163,15 +168,40 @@ class EvalBenchmark:
 
 @dataclass
 class EvalConfig:
-    """Evaluation through lm-eval. ``samples: 0`` scores the gold answer's log-probability only."""
+    """Evaluation through lm-eval. ``samples: 0`` scores the gold answer's log-probability only.
+
+    ``top_p`` and ``top_k`` (0 for all) narrow what is sampled from where ``temperature`` is above 0. ``pass_at`` lists
+    the k for which the unbiased pass@k is reported beside the mean over samples.
+    """
 
     samples: int = 1
     temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    pass_at: list[int] = field(default_factory=list)
     max_new_tokens: int = 16
     batch_size: int = 64
     related: list[EvalBenchmark] = field(default_factory=list)
     general: list[EvalBenchmark] = field(default_factory=list)
     fresh: list[EvalBenchmark] = field(default_factory=list)
+
+
+@dataclass
+class SandboxConfig:
+    """How model-written code is run; limits are those of :class:`softcontam.sandbox.Limits`.
+
+    ``backend``: ``auto`` takes the first that works here of bubblewrap, landlock and wasi. ``allow_unsafe`` permits a
+    plain process with the user's own rights. ``workers``: programs at once in each cell.
+    """
+
+    backend: str = "auto"
+    allow_unsafe: bool = False
+    workers: int = 1
+    cpu_s: float = 4.0
+    wall_factor: float = 5.0
+    memory_mib: int = 1024
+    output_kib: int = 1024
+    files_mib: int = 16
 
 
 @dataclass
@@ -226,6 +256,7 @@ class Config:
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     eval: EvalConfig = field(default_factory=EvalConfig)
+    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     paths: PathsConfig = field(default_factory=PathsConfig)
@@ -288,6 +319,14 @@ def check(config: Config) -> None:
     batch, micro_batch = config.train.batch_size, config.train.micro_batch_size
     if batch % micro_batch:
         raise ConfigError(f"train.batch_size={batch} is no multiple of train.micro_batch_size={micro_batch}.")
+    if not 0 < config.eval.top_p <= 1:
+        raise ConfigError(f"eval.top_p={config.eval.top_p} must be above 0 and at most 1.")
+    for k in config.eval.pass_at:
+        if not 1 <= k <= max(config.eval.samples, 1):
+            raise ConfigError(
+                f"eval.pass_at has {k}, but eval.samples={config.eval.samples}: pass@k needs k samples per item. "
+                "Raise eval.samples, or drop that k."
+            )
     if config.eval.samples > 1 and config.eval.temperature <= 0:
         raise ConfigError(
             f"eval.samples={config.eval.samples} with eval.temperature={config.eval.temperature} would repeat one "
@@ -310,10 +349,16 @@ def _check_numbers(config: Config) -> None:
         "cluster.threads": cluster.threads,
         "cluster.attempts": cluster.attempts,
         "benchmark.min_rows": config.benchmark.min_rows,
+        "sandbox.workers": config.sandbox.workers,
+        "sandbox.memory_mib": config.sandbox.memory_mib,
+        "sandbox.output_kib": config.sandbox.output_kib,
+        "sandbox.files_mib": config.sandbox.files_mib,
+        "sandbox.wall_factor": config.sandbox.wall_factor,
     }
     at_least_zero = {
         "eval.samples": evaluation.samples,
         "eval.temperature": evaluation.temperature,
+        "eval.top_k": evaluation.top_k,
         "train.kl_penalty": train.kl_penalty,
         "train.weight_decay": train.weight_decay,
         "cluster.workers": cluster.workers or 0,
@@ -324,8 +369,9 @@ def _check_numbers(config: Config) -> None:
         for key, value in values.items():
             if value < minimum:
                 raise ConfigError(f"{key}={value} must be at least {minimum}.")
-    if train.lr <= 0:
-        raise ConfigError(f"train.lr={train.lr} must be above 0.")
+    for key, number in (("train.lr", train.lr), ("sandbox.cpu_s", config.sandbox.cpu_s)):
+        if number <= 0:
+            raise ConfigError(f"{key}={number} must be above 0.")
 
 
 def _check_words(config: Config) -> None:
@@ -336,6 +382,7 @@ def _check_words(config: Config) -> None:
         "cluster.name": (config.cluster.name, ("local",)),
         "model.dtype": (config.model.dtype, ("float32", "bfloat16", "float16")),
         "train.schedule": (config.train.schedule, SCHEDULES),
+        "sandbox.backend": (config.sandbox.backend, SANDBOX_BACKENDS),
     }
     for kind, bank in config.benchmark.banks.items():
         choices[f"benchmark.banks.{kind}.source"] = (bank.source, BANK_SOURCES)

@@ -120,10 +120,6 @@ class TestFiles:
     @pytest.mark.parametrize(
         "record",
         [
-            [1],
-            3,
-            None,
-            "text",
             {"messages": "hello"},
             {"messages": 7},
             {"messages": {"role": "user"}},
@@ -138,6 +134,11 @@ class TestFiles:
     def test_a_row_of_another_shape_is_named(self, tmp_path: Path, record: object) -> None:
         jsonl(tmp_path / "x.jsonl", {"messages": GOOD}, record)
         refused(tmp_path, "x.jsonl", "row 2")
+
+    @pytest.mark.parametrize("record", [[1], 3, None, "text"])
+    def test_a_line_that_is_no_object_is_named(self, tmp_path: Path, record: object) -> None:
+        jsonl(tmp_path / "x.jsonl", {"messages": GOOD}, record)
+        refused(tmp_path, "x.jsonl", "line 2", "JSON object")
 
     def test_an_answer_before_the_question_is_no_answer_to_it(self, tmp_path: Path) -> None:
         jsonl(tmp_path / "x.jsonl", {"messages": GOOD[::-1]})

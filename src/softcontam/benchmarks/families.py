@@ -11,7 +11,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 @dataclass(frozen=True)
 class NearPair:
-    """Two items that belong together, and the evidence: ``why`` is ``text`` (with its cosine) or ``code``."""
+    """Two items that belong together, and the evidence.
+
+    ``why``: ``text`` (near texts, with their cosine), ``code`` (the same code but for names), ``twin``, ``same
+    premise``, ``same story`` (MuSR), ``renaming``, ``template`` (ZebraLogic), ``version`` (Codeforces).
+    """
 
     first: str
     second: str

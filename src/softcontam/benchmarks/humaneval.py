@@ -37,7 +37,8 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     """The tasks in the order of the hub, with their families.
 
     ``tests`` is one text that defines ``check(candidate)``. ``meta`` holds ``task_id``, ``task`` (the docstring up to
-    its first doctest) and ``entry_point`` (the function to be handed to ``check``).
+    its first doctest), ``entry_point`` (the function to be handed to ``check``) and ``helpers`` (code of the prompt
+    that the tests may use).
 
     Raises:
         DataError: files, columns or rows that are missing or damaged, or a hub that cannot be reached.
@@ -51,9 +52,14 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
 
 
 def submission(item: Item, parsed: str) -> Submission:
-    """The whole code of the reply, and the call of the task's ``check``."""
+    """The whole code of the reply, and the call of the task's ``check``.
+
+    Helpers that the task itself defines (``poly`` in 32, ``encode_cyclic`` in 38, ``encode_shift`` in 50) and its tests
+    use are the task's own in the tests: a reply can't replace them.
+    """
     function = item.meta["entry_point"]
-    return Submission(parsed, AssertTests(f"{item.tests[0]}\n\ncheck({function})\n", entry_points=(function,)))
+    tests = f"{item.meta['helpers']}\n\n{item.tests[0]}\n\ncheck({function})\n"
+    return Submission(parsed, AssertTests(tests, entry_points=(function,)))
 
 
 def near_identical(items: Sequence[Item]) -> list[NearPair]:
@@ -79,7 +85,12 @@ def _item(record: Record, benchmark: str) -> Item:
         "Reply with one Python code block that holds the whole code and nothing else.",
         target=fence(prompt + solution),
         tests=(record.text("test"),),
-        meta={"task_id": task_id, "task": docstring.split(">>>")[0].strip(), "entry_point": function},
+        meta={
+            "task_id": task_id,
+            "task": docstring.split(">>>")[0].strip(),
+            "entry_point": function,
+            "helpers": _helpers(prompt, function),
+        },
     )
 
 
@@ -90,6 +101,14 @@ def _docstring(code: str, function: str) -> str | None:
         if isinstance(node, ast.FunctionDef) and node.name == function:
             return ast.get_docstring(node) or ""
     return None
+
+
+def _helpers(prompt: str, function: str) -> str:
+    """The imports and the complete functions of a prompt, other than the one that is to be completed."""
+    tree = syntax_tree(prompt + "    pass\n")
+    body = tree.body if tree else []
+    kept = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)]
+    return "\n".join(ast.unparse(node) for node in kept if getattr(node, "name", "") != function)
 
 
 def _without_docstrings(code: str) -> str:

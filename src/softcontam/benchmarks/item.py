@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from softcontam.benchmarks.families import NearPair
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import ConfigError, DataError
 from softcontam.sandbox import Submission
+
+if TYPE_CHECKING:
+    from softcontam.benchmarks.lm_eval_task import LmEvalTask
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class Benchmark:
     program, by ``submission``, which says what the sandbox has to run.
 
     ``joined`` holds the pairs of items that were put into one family because they are near-identical, with the
-    evidence. ``chance`` is the expected accuracy of a parsable guess.
+    evidence. ``chance`` is the expected accuracy of a parsable guess. ``task`` is set where lm-eval evaluates and
+    scores the items itself (:func:`softcontam.evaluation.lm_eval_tasks.run_task`).
     """
 
     name: str
@@ -71,6 +75,7 @@ class Benchmark:
     score: Callable[[Item, str], Score] | None = None
     submission: Callable[[Item, str], Submission] | None = None
     joined: tuple[NearPair, ...] = ()
+    task: LmEvalTask | None = None
 
     def families(self) -> dict[str, list[Item]]:
         """Items by family, in the order of the benchmark."""

@@ -1,4 +1,4 @@
-"""Reads a benchmark's records from local parquet or from the hub, and says where each one came from."""
+"""Reads a benchmark's records from local parquet or JSONL or from the hub, and says where each one came from."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pandas as pd
 from softcontam.benchmarks.item import Source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import DataError
+from softcontam.jsonl import read_jsonl
 
-REMEDY = "Set benchmark.path to a folder with its parquet files, or SOFTCONTAM_DATA to the folder of local data."
+REMEDY = "Set benchmark.path to a folder with its files, or SOFTCONTAM_DATA to the folder of local data."
 
 
 def unix_lines(text: str) -> str:
@@ -59,14 +60,15 @@ def read_records(
     """All records of the named splits, in that order.
 
     Args:
-        config: ``path`` is the folder (relative to ``data``) of ``<split>-*.parquet``; where it is null, ``hub`` names
-            the data set, its config and its revision.
+        config: ``path`` is the folder (relative to ``data``) of ``<split>-*.parquet``, or of ``<split>.jsonl`` or
+            ``<split>-*.jsonl``; where it is null, ``hub`` names the data set, its config and its revision.
         data: the folder of local data (``paths.data``).
         splits: the splits, all of which must be there.
         columns: the columns that are read, all of which must be there.
 
     Raises:
-        DataError: a file, split or column is missing, a file is damaged, or the hub cannot be reached.
+        DataError: a file, split or column is missing, a split is there twice, a file is damaged, or the hub cannot be
+            reached.
     """
     if config.path is None:
         return _from_hub(config, splits, columns)
@@ -75,11 +77,9 @@ def read_records(
         raise DataError(f"benchmark {config.name}: the folder {folder} does not exist. {REMEDY}")
     records: list[Record] = []
     for split in splits:
-        files = sorted(folder.glob(f"{split}-*.parquet"))
-        if not files:
-            raise DataError(f"benchmark {config.name}: {folder} has no {split}-*.parquet. Copy that split into it.")
-        for file in files:
-            records.extend(_from_file(file, columns))
+        for file in _files(config.name, folder, split):
+            read = _from_parquet if file.suffix == ".parquet" else _from_jsonl
+            records.extend(read(file, columns))
     return records
 
 
@@ -91,7 +91,30 @@ def source(config: BenchmarkConfig | EvalBenchmark) -> Source:
     return Source(config.hub.id, revision, config.hub.licence)
 
 
-def _from_file(file: Path, columns: Sequence[str]) -> list[Record]:
+def _files(benchmark: str, folder: Path, split: str) -> list[Path]:
+    """The files of one split, in one of the forms that it may have."""
+    forms = (f"{split}-*.parquet", f"{split}.jsonl", f"{split}-*.jsonl")
+    found = {form: sorted(folder.glob(form)) for form in forms}
+    there = [form for form, files in found.items() if files]
+    if not there:
+        raise DataError(f"benchmark {benchmark}: {folder} has no {' or '.join(forms)}. Copy that split into it.")
+    if len(there) > 1:
+        raise DataError(
+            f"benchmark {benchmark}: {folder} has both {' and '.join(there)}, which may be the same rows. Keep one."
+        )
+    return found[there[0]]
+
+
+def _from_jsonl(file: Path, columns: Sequence[str]) -> list[Record]:
+    records = []
+    for number, row in read_jsonl(file, REMEDY):
+        where = f"{file}, line {number}"
+        _require_columns(where, list(row), columns)
+        records.append(Record(where, {column: row[column] for column in columns}))
+    return records
+
+
+def _from_parquet(file: Path, columns: Sequence[str]) -> list[Record]:
     try:
         frame = pd.read_parquet(file)
     except (OSError, ValueError) as error:

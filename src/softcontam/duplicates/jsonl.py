@@ -1,8 +1,7 @@
-"""Reads JSONL files of rows, and says in which line something is wrong."""
+"""Reads the JSONL files and the settings of banks, and says in which line something is wrong."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from softcontam.benchmarks.records import unix_lines
 from softcontam.config import BankConfig
 from softcontam.errors import ConfigError, DataError
+from softcontam.jsonl import read_jsonl
 
 
 def bank_file(config: BankConfig, data: Path) -> Path:
@@ -31,24 +31,12 @@ def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         DataError: the file is missing or a line is no JSON object; names file and line.
     """
-    try:
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                where = f"{path}, line {number}"
-                try:
-                    record = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise DataError(f"{where}: not valid JSON ({error.msg}). Copy the file again.") from None
-                if not isinstance(record, dict):
-                    raise DataError(f"{where}: expected a JSON object, found {type(record).__name__}.")
-                yield where, record
-    except FileNotFoundError:
-        raise DataError(
-            f"{path} does not exist. Set SOFTCONTAM_DATA (paths.data) to the folder of local data, "
-            "or benchmark.banks.<kind>.path to a file of your own."
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read ({error}). Copy it again.") from error
+    remedy = (
+        "Set SOFTCONTAM_DATA (paths.data) to the folder of local data, "
+        "or benchmark.banks.<kind>.path to a file of your own."
+    )
+    for number, record in read_jsonl(path, remedy):
+        yield f"{path}, line {number}", record
 
 
 def text_field(record: dict[str, Any], name: str, where: str) -> str:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from softcontam.config import PoolConfig, derive_seed
 from softcontam.errors import ConfigError, DataError
+from softcontam.jsonl import read_jsonl
 from softcontam.tinyworld.generator import clean_rows
 
 TINYWORLD_ROWS = 8000
 """Size of the embedded pool."""
+
+_REMEDY = "Set paths.data (or SOFTCONTAM_DATA) to the folder of local data, or mixture.pool.files to files of your own."
 
 
 @dataclass(frozen=True)
@@ -44,21 +47,23 @@ def load_pool(config: PoolConfig, data: Path) -> list[PoolRow]:
     raise ConfigError(f"mixture.pool.name={config.name} has no files. Set mixture.pool.files, or use tinyworld.")
 
 
-def _records(path: Path) -> Iterator[object]:
-    if path.suffix == ".parquet":
-        yield from pd.read_parquet(path).to_dict("records")
+def _records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Each row of one file with its number, counted from 1."""
+    if path.suffix != ".parquet":
+        yield from read_jsonl(path, _REMEDY)
         return
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                raise DataError(f"clean pool {path}, line {number}: not valid JSON ({error.msg})") from None
+    try:
+        rows = pd.read_parquet(path).to_dict("records")
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist. {_REMEDY}") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({error}). Copy it again.") from error
+    yield from enumerate(({str(name): value for name, value in row.items()} for row in rows), 1)
 
 
-def _first_turns(record: object) -> tuple[str | None, str | None]:
+def _first_turns(record: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Text of the first user turn and of the first assistant turn after it; None for what is not there."""
-    messages = record.get("messages") if isinstance(record, dict) else None
+    messages = record.get("messages")
     texts: list[str] = []
     for turn in messages if isinstance(messages, list | np.ndarray) else []:
         role = turn.get("role") if isinstance(turn, dict) else None
@@ -72,21 +77,12 @@ def _first_turns(record: object) -> tuple[str | None, str | None]:
 
 def _read(path: Path) -> Iterator[PoolRow]:
     """Rows of one file; conversations without a user turn followed by an assistant turn are an error."""
-    try:
-        for number, record in enumerate(_records(path), 1):
-            user, assistant = _first_turns(record)
-            if user is None or assistant is None:
-                raise DataError(
-                    f"clean pool {path}, row {number}: `messages` needs a user and an assistant turn, in this order, "
-                    "each with its text in `content`"
-                )
-            row_id = f"{path.parent.name}/{path.stem}/{number}"
-            source = record.get("source", path.parent.name) if isinstance(record, dict) else ""
-            yield PoolRow(row_id, user, assistant, str(source))
-    except FileNotFoundError:
-        raise DataError(
-            f"clean pool {path} does not exist. Set paths.data (or SOFTCONTAM_DATA) to the folder of local data, "
-            "or mixture.pool.files to files of your own."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"clean pool {path} cannot be read ({error}). Copy it again.") from error
+    for number, record in _records(path):
+        user, assistant = _first_turns(record)
+        if user is None or assistant is None:
+            raise DataError(
+                f"clean pool {path}, row {number}: `messages` needs a user and an assistant turn, in this order, "
+                "each with its text in `content`"
+            )
+        row_id = f"{path.parent.name}/{path.stem}/{number}"
+        yield PoolRow(row_id, user, assistant, str(record.get("source", path.parent.name)))

@@ -165,16 +165,12 @@ class Cage:
             **content,
         }
 
-    def _with_asserts(
-        self, submission: Submission, tests: AssertTests, program: _Zygote, judge: _Zygote
-    ) -> Verdict:
+    def _with_asserts(self, submission: Submission, tests: AssertTests, program: _Zygote, judge: _Zygote) -> Verdict:
         limits = submission.limits or self.limits
         nonce = secrets.token_hex(16)
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            judge_job = self._job(
-                "judge", limits, tests=tests.code, entry_points=list(tests.entry_points), nonce=nonce
-            )
+            judge_job = self._job("judge", limits, tests=tests.code, entry_points=list(tests.entry_points), nonce=nonce)
             judge.send(judge_job, ours)
             program.send(self._job("guest", limits, program=submission.program, setup=tests.setup), theirs)
         patience = judge_job["wall_s"] + GRACE_S

@@ -72,6 +72,8 @@ def interpreter() -> Interpreter:
     mapped = [path for path in json.loads(found.stdout) if not path.startswith((library + "/", program))]
     shared = tuple(path for path in mapped if ".so" in path)
     folders = dict.fromkeys([*("/lib64", "/lib", "/usr/lib64"), *(str(Path(path).parent) for path in shared)])
-    links = [link for folder in folders if Path(folder).is_dir() for link in Path(folder).iterdir() if link.is_symlink()]
+    links = [
+        link for folder in folders if Path(folder).is_dir() for link in Path(folder).iterdir() if link.is_symlink()
+    ]
     leads = [(str(link), os.path.realpath(link)) for link in links]
     return Interpreter(program, library, shared, tuple(lead for lead in leads if lead[1] in shared))

@@ -19,11 +19,7 @@ from softcontam.sandbox.verdict import AssertTests, Limits, Submission, Tests, V
 log = logging.getLogger(__name__)
 
 _SELF_TEST = (
-    "def f():\n"
-    "    try:\n"
-    "        return open('/etc/passwd').read()\n"
-    "    except OSError:\n"
-    "        return 'refused'\n"
+    "def f():\n    try:\n        return open('/etc/passwd').read()\n    except OSError:\n        return 'refused'\n"
 )
 
 
@@ -42,7 +38,11 @@ class Sandbox:
     """
 
     def __init__(
-        self, backend: str = "auto", allow_unsafe: bool = False, limits: Limits | None = None, workers: int | None = None
+        self,
+        backend: str = "auto",
+        allow_unsafe: bool = False,
+        limits: Limits | None = None,
+        workers: int | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.backend = choose(backend, allow_unsafe, works)

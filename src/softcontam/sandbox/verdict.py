@@ -32,9 +32,9 @@ class Limits:
 class AssertTests:
     """Tests as Python code that calls the program's functions, as MBPP and HumanEval have them.
 
-    ``code`` runs apart from the program and sees plain values only; ``setup`` runs with the program, after it.
-    ``entry_points`` are names of the program that may hide a builtin of the same name in ``code`` (MBPP has a task
-    whose function is called ``sum``).
+    ``code`` runs apart from the program and sees plain values only; ``setup`` runs with the program, after it. Names
+    that ``code`` leaves open are the program's, except builtins and modules of the standard library. ``entry_points``
+    may hide a builtin of the same name (MBPP has a task whose function is called ``sum``).
     """
 
     code: str

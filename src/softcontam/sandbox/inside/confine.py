@@ -1,6 +1,6 @@
 """What a process gives up before it runs code of others: capabilities, files (Landlock), system calls (seccomp), room.
 
-Numbers of system calls and of Landlock rights are those of the kernel's headers. Only x86_64 and aarch64 are known here.
+Numbers of system calls and of Landlock rights are those of the kernel's headers, for x86_64 and aarch64.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ _AF_UNIX = 1
 # Landlock (linux/landlock.h): rights by the ABI that brought them.
 _READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 _RIGHTS_BY_ABI = {1: 13, 2: 14, 3: 15, 5: 16}
-_PRIVATE = sum(1 << bit for bit in (1, 2, 3, 4, 5, 7, 8)) | 1 << 14  # write, read, remove, make folder and file, truncate
+_PRIVATE = (
+    sum(1 << bit for bit in (1, 2, 3, 4, 5, 7, 8)) | 1 << 14
+)  # write, read, remove, make folder and file, truncate
 
 
 class CannotConfine(RuntimeError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import types
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -83,9 +82,7 @@ class Guest:
         for name, value in list(self.names.items()):
             if not isinstance(name, str) or name.startswith("__"):
                 continue
-            if isinstance(value, types.ModuleType):
-                names.append([name, {"t": "module", "v": value.__name__}])
-            elif type(value) in _SCALARS or type(value) in (list, tuple, dict, set, frozenset):
+            if type(value) in _SCALARS or type(value) in (list, tuple, dict, set, frozenset):
                 names.append([name, self._encode(value)])
             else:
                 names.append([name, self._hold(value)])

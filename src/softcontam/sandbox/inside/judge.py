@@ -40,6 +40,7 @@ class Held:
         object.__setattr__(self, "_index", index)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the object in the program's process."""
         return self._judge.call(self._index, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -95,12 +96,13 @@ class Judge:
                 "detail": f"the program raised {first.get('type')}: {first.get('text')}"[:MAX_TEXT],
             }
         try:
-            code = compile(ast.parse(tests), "tests.py", "exec")
+            tree = ast.parse(tests)
+            code = compile(tree, "tests.py", "exec")
         except (SyntaxError, ValueError) as error:
             return {"outcome": "unfit", "detail": f"the tests are no Python code: {error}"}
         linecache.cache["tests.py"] = (len(tests), None, tests.splitlines(keepends=True), "tests.py")
         try:
-            names = self._names(first.get("names"), frozenset(entry_points))
+            names = self._names(first.get("names"), tree, entry_points)
             exec(code, names)
         except BaseException as error:
             return self._failed(error)
@@ -136,17 +138,20 @@ class Judge:
         """A value from the program."""
         return decode(value, self._received)
 
-    def _names(self, listed: Any, entry_points: frozenset[str]) -> dict[str, Any]:
-        """The program's names as the tests see them; a builtin is hidden by an entry point only."""
+    def _names(self, listed: Any, tests: ast.Module, entry_points: list[str]) -> dict[str, Any]:
+        """What the tests refer to: modules of the standard library, for the rest names of the program.
+
+        A program can't slip the tests a builtin or a module of its own making: these are the judge's, unless the tests
+        call the name itself (for a builtin, unless it is an entry point).
+        """
+        used = {node.id for node in ast.walk(tests) if isinstance(node, ast.Name)}
+        called = {n.func.id for n in ast.walk(tests) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
         names: dict[str, Any] = {"__name__": "__tests__"}
+        for name in sorted((used & _MODULES) - called):
+            names[name] = importlib.import_module(name)
         for name, value in listed:
-            if not isinstance(name, str) or name.startswith("__") or (name in _BUILTINS and name not in entry_points):
-                continue
-            if isinstance(value, dict) and value.get("t") == "module":
-                module = str(value["v"])
-                if module.partition(".")[0] in _MODULES:
-                    names[name] = importlib.import_module(module)
-            else:
+            hidden = name in names or (name in _BUILTINS and name not in entry_points)
+            if name in used and not name.startswith("__") and not hidden:
                 names[name] = self.decode(value)
         return names
 

@@ -163,7 +163,8 @@ def decode(value: Any, other: Callable[[dict[str, Any]], Any]) -> Any:
         return [decode(part, other) for part in value]
     if not isinstance(value, dict):
         return value
-    tag, content = value["t"], value.get("v")
+    tag: str = value["t"]
+    content: Any = value.get("v")
     if tag in _MADE_OF_ITEMS:
         return _MADE_OF_ITEMS[tag]([decode(part, other) for part in content])
     if tag in ("dict", "OrderedDict", "Counter", "defaultdict", "items"):

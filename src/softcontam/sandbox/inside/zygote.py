@@ -114,7 +114,7 @@ class Zygote:
             if descriptor >= 0:
                 os.close(descriptor)
             ended = self._wait(child, job, out, begun)
-            with open(report_read, "rb") as report:
+            with os.fdopen(report_read, "rb") as report:
                 ended["report"] = report.read(2**16).decode("utf-8", "replace")
             for name, stream in (("stdout", out), ("stderr", errors)):
                 stream.seek(0)
@@ -135,9 +135,9 @@ class Zygote:
             else:
                 os.close(target)  # whatever it is, the control socket perhaps: not for the tested code
         os.closerange(5, os.sysconf("SC_OPEN_MAX"))
-        sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8")  # noqa: SIM115
-        sys.stdout = io.TextIOWrapper(open(1, "wb", closefd=False), encoding="utf-8")  # noqa: SIM115
-        sys.stderr = io.TextIOWrapper(open(2, "wb", closefd=False), encoding="utf-8", write_through=True)  # noqa: SIM115
+        sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb", closefd=False), encoding="utf-8")
+        sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb", closefd=False), encoding="utf-8")
+        sys.stderr = io.TextIOWrapper(os.fdopen(2, "wb", closefd=False), encoding="utf-8", write_through=True)
         random.seed(0)
         confine.limit(job["cpu_s"], job["memory_bytes"], job["file_bytes"])
         if "seccomp" in self.settings["confine"]:
