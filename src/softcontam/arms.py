@@ -16,6 +16,7 @@ from softcontam.benchmarks import Benchmark, Item, ItemSet, load_benchmark
 from softcontam.config import BenchmarkConfig, Config, EvalBenchmark, PoolConfig, from_settings
 from softcontam.duplicates import Bank, BankRow, bank_rows, items_with_rows, open_bank
 from softcontam.errors import ConfigError
+from softcontam.mixture.difficulty import read_difficulty
 from softcontam.mixture.plan import SlotPlan, plan_for, refuse_short_bank
 from softcontam.mixture.pool import PoolRow, load_pool
 from softcontam.mixture.split import FamilySplit, split_by_family
@@ -37,14 +38,15 @@ def lay_out(config: Config) -> Arm:
 
     Raises:
         ConfigError: a benchmark too small to split, a level or kind that is not there, a dose that cannot be met.
-        DataError: files that are missing or damaged.
+        DataError: files that are missing or damaged, a table of difficulty that does not fit the items included.
     """
     data = Path(config.paths.data).expanduser().resolve()
     roles = {"held_out": config.eval.fresh, "related": config.eval.related, "general": config.eval.general}
     beside = [(role, _other(_key(entry), data)) for role, entries in roles.items() for entry in entries]
     others = _key([asdict(entry) for entries in roles.values() for entry in entries])
     benchmark = _split_benchmark(_key(config.benchmark), others, data)
-    split = split_by_family(benchmark, config.benchmark.seen_share, config.seeds.split or 0)
+    difficulty = _difficulty(_key(config.benchmark), others, data)
+    split = split_by_family(benchmark, config.benchmark.seen_share, config.seeds.split or 0, difficulty)
     bank = None
     if config.condition.kind != "clean":
         kind = config.condition.kind
@@ -84,10 +86,26 @@ def _others(entries: str, data: Path) -> list[Item]:
 
 
 @lru_cache(maxsize=4)
+def _whole_benchmark(benchmark: str, data: Path) -> Benchmark:
+    return load_benchmark(from_settings(BenchmarkConfig, json.loads(benchmark)), data)
+
+
+def _difficulty(benchmark: str, others: str, data: Path) -> dict[str, float] | None:
+    """The difficulty of the items that are split; the table may hold other items of the benchmark as well."""
+    config = from_settings(BenchmarkConfig, json.loads(benchmark))
+    if config.difficulty is None:
+        return None
+    known = {item.item_id for item in _whole_benchmark(benchmark, data).items}
+    needed = [item.item_id for item in _split_benchmark(benchmark, others, data).items]
+    table = read_difficulty(data / config.difficulty, known, needed)
+    return {item_id: table[item_id] for item_id in needed}
+
+
+@lru_cache(maxsize=4)
 def _split_benchmark(benchmark: str, others: str, data: Path) -> Benchmark:
     """The benchmark that is split, without the items that its banks do not cover (in all arms alike)."""
     config = from_settings(BenchmarkConfig, json.loads(benchmark))
-    loaded = load_benchmark(config, data)
+    loaded = _whole_benchmark(benchmark, data)
     if config.only_items_with:
         loaded = items_with_rows(config, loaded, data, _others(others, data))
     return loaded.limited(config.max_items)

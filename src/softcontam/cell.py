@@ -55,10 +55,14 @@ def run_cell(cell: Cell) -> bool:
                         config.eval,
                         config.seeds.sampling or 0,
                         cell.id,
+                        config.sandbox,
                     )
                 metrics = _metrics(experiment, training, outcomes, time.monotonic() - begun)
                 write_parquet(cell.folder / "outcomes.parquet", outcomes)
-                write_text(cell.folder / "environment.json", json.dumps(environment(config, experiment.base), indent=1))
+                write_text(
+                    cell.folder / "environment.json",
+                    json.dumps(environment(config, experiment.base, outcomes), indent=1),
+                )
                 write_text(cell.folder / "metrics.json", json.dumps(metrics, indent=1))
                 tracker.finish(training.log, metrics, outcomes)
     return needed
@@ -123,6 +127,8 @@ def _metrics(
         graded = rows["gold_logprob"] / rows["gold_tokens"]
         roles[f"{benchmark}/{role}"] = {
             "accuracy": None if rows["correct"].isna().all() else float(rows["correct"].mean()),
+            "partial": None if rows["partial"].isna().all() else float(rows["partial"].mean()),
+            "verdicts": {str(name): int(count) for name, count in rows["verdict"].value_counts().items()},
             "parse_rate": None if rows["parse_ok"].isna().all() else float(rows["parse_ok"].mean()),
             "finished": None if rows["finished"].isna().all() else float(rows["finished"].mean()),
             "gold_logprob_per_token": float(graded.mean()),

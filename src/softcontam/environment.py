@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from softcontam.config import Config
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from softcontam.models import BaseModel
 
 PACKAGES = ("softcontam", "torch", "transformers", "peft", "trl", "datasets", "accelerate", "lm_eval", "numpy")
@@ -46,8 +48,8 @@ def versions() -> dict[str, str]:
     return found
 
 
-def environment(config: Config, base: BaseModel) -> dict[str, Any]:
-    """The record that is stored with a cell."""
+def environment(config: Config, base: BaseModel, outcomes: pd.DataFrame) -> dict[str, Any]:
+    """The record that is stored with a cell: versions, device, engine, and the sandbox that ran its answers."""
     import torch
 
     return {
@@ -58,6 +60,7 @@ def environment(config: Config, base: BaseModel) -> dict[str, Any]:
         "engine": "lm_eval.models.huggingface.HFLM, adapter not merged",
         "dtype": str(base.model.dtype).removeprefix("torch."),
         "eval_batch_size": config.eval.batch_size,
+        "sandbox": sorted(set(outcomes["sandbox"].dropna())),
         "chat_template_sha256": hashlib.sha256(str(base.tokenizer.chat_template).encode()).hexdigest(),
         "model": {"name": config.model.name, "parameters": base.parameters, "note": config.model.note},
     }

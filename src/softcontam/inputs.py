@@ -97,6 +97,9 @@ def input_hashes(config: Config) -> dict[str, str]:
     others: list[BenchmarkConfig | EvalBenchmark] = [*config.eval.related, *config.eval.general, *config.eval.fresh]
     for benchmark in (config.benchmark, *others):
         found |= _benchmark_inputs(benchmark, data)
+    if config.benchmark.difficulty is not None:
+        remedy = "Set benchmark.difficulty, paths.data or SOFTCONTAM_DATA."
+        found |= _sha256(data / config.benchmark.difficulty, "difficulty", remedy, data)
     for file in config.mixture.pool.files:
         found |= _sha256(data / file, "pool", "Set mixture.pool.files, paths.data or SOFTCONTAM_DATA.", data)
     uses = [("bank", config.condition.kind), *(("items", kind) for kind in config.benchmark.only_items_with)]

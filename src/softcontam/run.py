@@ -24,6 +24,7 @@ from softcontam.errors import ConfigError, SoftcontamError
 from softcontam.inputs import input_hashes
 from softcontam.launch import Finished, launch
 from softcontam.reporting.single import cell_table
+from softcontam.sandbox import working
 from softcontam.store import Cell, Store
 
 console = Console(width=None if sys.stdout.isatty() else 110)
@@ -49,7 +50,9 @@ class _Composed:
             config = resolve(composed)
             cell = Store(config.paths.runs).freeze(config, input_hashes(config))
             if not cell.done:
-                lay_out(config)
+                arm = lay_out(config)
+                if config.eval.samples and any(one.benchmark.submission for one in arm.item_sets):
+                    working(config.sandbox.backend, config.sandbox.allow_unsafe)
         except SoftcontamError as error:
             self._note(str(error))
             return

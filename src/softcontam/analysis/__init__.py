@@ -2,5 +2,6 @@
 
 from softcontam.analysis.effects import Baseline, Contrast, Effect, SweepEffects, measure
 from softcontam.analysis.estimates import Estimate
+from softcontam.analysis.pass_at_k import pass_at_k
 
-__all__ = ["Baseline", "Contrast", "Effect", "Estimate", "SweepEffects", "measure"]
+__all__ = ["Baseline", "Contrast", "Effect", "Estimate", "SweepEffects", "measure", "pass_at_k"]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 from softcontam.analysis.estimates import Estimate, equivalence_p, holm, over_seeds
+from softcontam.analysis.families import FamilySummary, family_summaries
+from softcontam.analysis.halves import Halves, halves
 from softcontam.analysis.items import (
     ACCURACY,
     GENERAL,
     HELD_OUT,
     LOGPROB,
-    OUTCOMES,
     RELATED,
     ROLES,
     SEEN,
@@ -22,10 +24,14 @@ from softcontam.analysis.items import (
     SeedDifference,
     cell_means,
     item_table,
+    outcomes_of,
     paired_items,
+    read_outcomes,
     seed_differences,
+    wanted_pass_at,
 )
 from softcontam.analysis.pairing import Arm, LoadedCell, Pair, SweepCells, load_sweep
+from softcontam.analysis.verdicts import VerdictCounts, sandbox_error_notes, verdict_counts
 from softcontam.store import Store
 
 MARGIN = 0.05
@@ -105,16 +111,19 @@ class SweepEffects:
     contrasts: list[Contrast]
     baselines: list[Baseline]
     notes: list[str]
+    halves: list[Halves] = field(default_factory=list)
+    families: list[FamilySummary] = field(default_factory=list)
+    verdicts: list[VerdictCounts] = field(default_factory=list)
 
     @property
-    def outcomes(self) -> set[str]:
-        """The outcomes that are decided anywhere in the sweep."""
-        return {one.outcome for one in self.effects} | {one.outcome for one in self.baselines}
+    def outcomes(self) -> list[str]:
+        """The outcomes that are decided anywhere in the sweep: accuracy, pass@k, partial, log-probability."""
+        return list(dict.fromkeys(one.outcome for one in (*self.baselines, *self.effects)))
 
     @property
     def primary(self) -> str:
         """Accuracy where it is decided anywhere, else the log-probability."""
-        return LOGPROB if self.outcomes == {LOGPROB} else ACCURACY
+        return LOGPROB if self.outcomes == [LOGPROB] else ACCURACY
 
     def of(self, outcome: str) -> list[Effect]:
         """The effects on one outcome."""
@@ -135,17 +144,30 @@ def measure(store: Store, experiment: str, margin: float = MARGIN) -> SweepEffec
     needed = {one.cell.id: one for one in (*cells.clean, *(pair.treated for pair in cells.pairs))}
     if not needed:
         return SweepEffects(experiment, margin, cells, [], [], [], [])
-    items = item_table([one.cell for one in needed.values()])
+    rows = read_outcomes([one.cell for one in needed.values()])
+    items = item_table(rows, wanted_pass_at(needed.values()))
+    outcomes = outcomes_of(items)
+    verdicts = verdict_counts(rows, list(needed.values()))
     effects: list[Effect] = []
-    notes = _mixture_notes(cells.pairs)
+    notes = _mixture_notes(cells.pairs) + sandbox_error_notes(verdicts)
     if cells.pairs:
         paired = paired_items(cells.pairs, items)
-        for outcome in OUTCOMES:
+        for outcome in outcomes:
             differences = seed_differences(paired, outcome)
             effects += _effects(cells.pairs, differences, outcome, margin)
             notes += _undecided_notes(differences, outcome)
-    baselines = [one for outcome in OUTCOMES for one in _baselines(cells.clean, cell_means(items, outcome), outcome)]
-    return SweepEffects(experiment, margin, cells, effects, _contrasts(effects), baselines, notes)
+    return SweepEffects(
+        experiment,
+        margin,
+        cells,
+        effects,
+        _contrasts(effects),
+        [one for outcome in outcomes for one in _baselines(cells.clean, cell_means(items, outcome), outcome)],
+        notes,
+        halves(cells.clean, items),
+        family_summaries(cells.done),
+        verdicts,
+    )
 
 
 def _effects(pairs: Sequence[Pair], differences: Sequence[SeedDifference], outcome: str, margin: float) -> list[Effect]:
@@ -167,7 +189,7 @@ def _effects(pairs: Sequence[Pair], differences: Sequence[SeedDifference], outco
                 copies=_mean(_copies(cell) for cell in cells),
                 n_items=round(_mean(one.n_items for one in members)),
                 n_families=round(_mean(one.n_families for one in members)),
-                chance=_chance(cells, benchmark) if outcome == ACCURACY else math.nan,
+                chance=_chance(cells, benchmark, role) if outcome == ACCURACY else math.nan,
                 parse_rate=_mean(one.parse_rate for one in members),
                 baseline_parse_rate=_mean(one.baseline_parse_rate for one in members),
                 value=_mean(one.value for one in members),
@@ -229,7 +251,7 @@ def _baselines(clean: Sequence[LoadedCell], means: Sequence[CellMean], outcome: 
     found = []
     for (split, setup, role, name), members in groups.items():
         per_seed = tuple(sorted((cells[one.cell_id].config.seed, one.value) for one in members))
-        chance = _chance([cells[one.cell_id] for one in members], name) if outcome == ACCURACY else math.nan
+        chance = _chance([cells[one.cell_id] for one in members], name, role) if outcome == ACCURACY else math.nan
         parse_rate, n_items = _mean(one.parse_rate for one in members), round(_mean(one.n_items for one in members))
         found.append(Baseline(setup, split, role, name, outcome, per_seed, parse_rate, chance, n_items))
     return sorted(found, key=lambda one: (one.split_benchmark, one.setup, _place(one.role)))
@@ -270,8 +292,17 @@ def _copies(one: LoadedCell) -> float:
     return inserted / covered if inserted and covered else math.nan
 
 
-def _chance(members: Sequence[LoadedCell], benchmark: str) -> float:
-    return _mean(float((one.metrics.get("chance") or {}).get(benchmark, math.nan)) for one in members)
+def _chance(members: Sequence[LoadedCell], benchmark: str, role: str) -> float:
+    return _mean(chance_of(one.metrics, benchmark, role) for one in members)
+
+
+def chance_of(metrics: Mapping[str, Any], benchmark: str, role: str) -> float:
+    """Chance on a benchmark in a role, from a cell's metrics; NaN where they don't say.
+
+    It is stored by ``benchmark/role``; older cells have one for the whole benchmark.
+    """
+    chances = metrics.get("chance") or {}
+    return float(chances.get(f"{benchmark}/{role}", chances.get(benchmark, math.nan)))
 
 
 def _place(role: str) -> int:

@@ -1,11 +1,11 @@
-"""Effects as the tables of ``effects.csv``, ``effects_logprob.csv`` and ``contrasts.csv``."""
+"""Effects as the tables of ``effects.csv``, ``effects_logprob.csv``, ``contrasts.csv`` and the like."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from softcontam.analysis.effects import SweepEffects
-from softcontam.analysis.items import ACCURACY
+from softcontam.analysis.items import ACCURACY, LOGPROB
 from softcontam.analysis.pairing import Arm
 
 _ARM = ("condition", "level", "rate", "copies")
@@ -25,8 +25,20 @@ CONTRAST_COLUMNS = (
 """Columns of ``contrasts.csv``."""
 
 
+def effect_columns(outcome: str) -> tuple[str, ...]:
+    """The columns of an outcome's table of effects, in order.
+
+    Partial accuracy and pass@k, both fractions, have columns like those of the log-probability and the parse rate.
+    """
+    if outcome == ACCURACY:
+        return EFFECT_COLUMNS
+    if outcome == LOGPROB:
+        return LOGPROB_COLUMNS
+    return (*_KEYS, "parse_rate", outcome, f"baseline_{outcome}", "delta", *_INTERVAL)
+
+
 def effects_frame(measured: SweepEffects, outcome: str) -> pd.DataFrame:
-    """The table of ``effects.csv`` (accuracy) or ``effects_logprob.csv`` (log-probability), columns in order."""
+    """The table of an outcome's effects, columns in the order of :func:`effect_columns`."""
     rows = []
     for one in measured.of(outcome):
         rows.append(
@@ -47,7 +59,7 @@ def effects_frame(measured: SweepEffects, outcome: str) -> pd.DataFrame:
                 "p_value": one.estimate.p,
             }
         )
-    return pd.DataFrame(rows, columns=list(EFFECT_COLUMNS if outcome == ACCURACY else LOGPROB_COLUMNS))
+    return pd.DataFrame(rows, columns=list(effect_columns(outcome)))
 
 
 def contrasts_frame(measured: SweepEffects) -> pd.DataFrame:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+from pyarrow import ArrowException
+from pyarrow.parquet import read_schema
 
-from softcontam.analysis.pairing import Pair
+from softcontam.analysis.pairing import LoadedCell, Pair
+from softcontam.analysis.pass_at_k import is_pass_at_k, outcome_name, pass_at_k
 from softcontam.errors import ArmMismatchError, DataError
 from softcontam.store import Cell
 
-ACCURACY, LOGPROB = "accuracy", "logprob_per_token"
-OUTCOMES = (ACCURACY, LOGPROB)
-"""What is compared: the share of correct outputs, and the gold answer's log-probability per token in nats."""
+ACCURACY, PARTIAL, LOGPROB = "accuracy", "partial", "logprob_per_token"
+OUTCOMES = (ACCURACY, PARTIAL, LOGPROB)
+"""What is always compared where it is decided: the share of correct outputs, the mean share of an answer that is right
+(ZebraLogic: of cells), and the gold answer's log-probability per token in nats. Beside them there may be pass@k."""
 
 SEEN, HELD_OUT, RELATED, GENERAL = "seen", "held_out", "related", "general"
 ROLES = (SEEN, HELD_OUT, RELATED, GENERAL)
 
 _READ = ["role", "benchmark", "item_id", "family", "parse_ok", "correct", "copies", "gold_logprob", "gold_tokens"]
+_READ_IF_THERE = ["partial", "verdict"]
 _ITEM = ["role", "benchmark", "item_id"]
 _GROUP = ["cell", "role", "benchmark"]
 
@@ -55,24 +60,60 @@ class CellMean:
     n_items: int
 
 
-def item_table(cells: Sequence[Cell]) -> pd.DataFrame:
-    """Outcomes averaged over the samples of each item.
+def read_outcomes(cells: Sequence[Cell]) -> pd.DataFrame:
+    """The outcomes of all cells: what :func:`item_table` and the counts of verdicts are made from.
 
-    Returns:
-        One row per cell, role, benchmark and item with ``family``, ``accuracy`` (share of correct samples, NaN where
-        no sample could be decided), ``logprob_per_token`` (nats), ``parse_rate`` and ``copies``.
+    Cells from before there were a ``partial`` and a ``verdict`` column have null there. Where a benchmark has partial
+    results, an output without a parsed answer counts as 0: none of its answer is right.
 
     Raises:
         StoreError: an outcomes file is missing or damaged.
         DataError: it lacks a column.
     """
     rows = pd.concat([_read(cell) for cell in cells], ignore_index=True)
-    rows[ACCURACY] = rows["correct"].astype("boolean").astype("Float64").to_numpy(float, na_value=float("nan"))
-    rows["parse_rate"] = rows["parse_ok"].astype("boolean").astype("Float64").to_numpy(float, na_value=float("nan"))
-    rows[LOGPROB] = rows["gold_logprob"].astype(float) / rows["gold_tokens"].astype(float)
+    has_partial = rows["partial"].notna().groupby(rows["benchmark"], observed=True).transform("any")
+    unparsed = rows["parse_ok"].astype("boolean").eq(False).fillna(False).astype(bool)
+    rows.loc[has_partial & unparsed & rows["partial"].isna(), "partial"] = 0.0
+    return rows
+
+
+def item_table(rows: pd.DataFrame, pass_at: Mapping[str, Iterable[int]] | None = None) -> pd.DataFrame:
+    """Outcomes averaged over the samples of each item.
+
+    Args:
+        rows: of :func:`read_outcomes`.
+        pass_at: by cell, the k for which pass@k is wanted.
+
+    Returns:
+        One row per cell, role, benchmark and item with ``family``, ``accuracy`` (share of correct samples among those
+        that could be decided, NaN where none could), ``partial`` (likewise), ``pass@<k>`` for each k (unbiased, NaN
+        where fewer than k samples could be decided or the cell doesn't want it), ``logprob_per_token`` (nats),
+        ``parse_rate`` and ``copies``.
+    """
+    correct = rows["correct"].astype("boolean").astype("Float64").to_numpy(float, na_value=float("nan"))
+    parsed = rows["parse_ok"].astype("boolean").astype("Float64").to_numpy(float, na_value=float("nan"))
+    logprob = rows["gold_logprob"].astype(float) / rows["gold_tokens"].astype(float)
+    rows = rows.assign(**{ACCURACY: correct, "parse_rate": parsed, LOGPROB: logprob})
     grouped = rows.groupby(["cell", *_ITEM], sort=False, observed=True)
-    means = grouped[[ACCURACY, LOGPROB, "parse_rate"]].mean()
-    return means.join(grouped[["family", "copies"]].first()).reset_index()
+    items = grouped[[ACCURACY, PARTIAL, LOGPROB, "parse_rate"]].mean()
+    counts = grouped[ACCURACY].agg(["sum", "count"])
+    wanted = {cell: set(ks) for cell, ks in (pass_at or {}).items()}
+    for k in sorted(set().union(*wanted.values())):
+        by_item = pd.Series(pass_at_k(counts["sum"], counts["count"], k), index=counts.index)
+        asked = [k in wanted.get(cell, ()) for cell in counts.index.get_level_values("cell")]
+        items[outcome_name(k)] = by_item.where(asked)
+    return items.join(grouped[["family", "copies"]].first()).reset_index()
+
+
+def wanted_pass_at(cells: Iterable[LoadedCell]) -> dict[str, list[int]]:
+    """By cell id, the k of ``eval.pass_at`` for which there are enough samples."""
+    return {one.cell.id: [k for k in one.config.eval.pass_at if k <= one.config.eval.samples] for one in cells}
+
+
+def outcomes_of(items: pd.DataFrame) -> list[str]:
+    """The outcomes of an item table in the order of a report: accuracy, pass@k by k, partial, log-probability."""
+    pass_at = [str(column) for column in items.columns if is_pass_at_k(str(column))]
+    return [ACCURACY, *pass_at, *OUTCOMES[1:]]
 
 
 def family_means(items: pd.DataFrame, by: list[str], columns: list[str]) -> pd.DataFrame:
@@ -96,7 +137,7 @@ def paired_items(pairs: Sequence[Pair], items: pd.DataFrame) -> pd.DataFrame:
     both = treated.merge(others, on=["clean", *_ITEM], how="left", suffixes=("", "_clean"), indicator=True)
     _check_same_items(both, items, partners)
     both = both[(both["role"] != SEEN) | (both["copies"] > 0)].copy()
-    for outcome in OUTCOMES:
+    for outcome in outcomes_of(items):
         undecided = both[outcome].isna() | both[f"{outcome}_clean"].isna()
         both.loc[undecided, [outcome, f"{outcome}_clean"]] = float("nan")
     return both.drop(columns="_merge")
@@ -139,10 +180,13 @@ def _check_same_items(both: pd.DataFrame, items: pd.DataFrame, partners: pd.Data
 def _read(cell: Cell) -> pd.DataFrame:
     path = cell.folder / "outcomes.parquet"
     try:
-        frame = pd.read_parquet(path, columns=_READ)
-    except (OSError, ValueError):
+        there = [name for name in _READ_IF_THERE if name in read_schema(path).names]
+        frame = pd.read_parquet(path, columns=[*_READ, *there])
+    except (OSError, ValueError, ArrowException):
         lacking = sorted(set(_READ) - set(cell.outcomes.columns))
         raise DataError(
             f"{path} lacks the columns {', '.join(lacking)}. Delete the folder {cell.folder} and launch again."
         ) from None
-    return frame.assign(cell=cell.id)
+    absent = {name: None for name in _READ_IF_THERE if name not in there}
+    frame = frame.assign(cell=cell.id, **absent)
+    return frame.astype({"partial": "float64", "verdict": "object"})

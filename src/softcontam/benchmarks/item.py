@@ -104,6 +104,16 @@ class ItemSet:
     benchmark: Benchmark
     items: tuple[Item, ...]
 
+    @property
+    def chance(self) -> float:
+        """The expected accuracy of a parsable guess on these items: the mean of their ``meta["chance"]``.
+
+        It is that of the whole benchmark where an item does not have its own, or there is no item.
+        """
+        own = [item.meta.get("chance") for item in self.items]
+        known = [float(chance) for chance in own if chance is not None]
+        return sum(known) / len(known) if known and len(known) == len(own) else self.benchmark.chance
+
 
 def load_benchmark(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     """Load ``softcontam.benchmarks.<module>`` with its settings.

@@ -14,6 +14,7 @@ from softcontam.benchmarks.item import Source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import DataError
 from softcontam.jsonl import read_jsonl
+from softcontam.manifest import pinned, refuse_changed
 
 REMEDY = "Set benchmark.path to a folder with its files, or SOFTCONTAM_DATA to the folder of local data."
 
@@ -67,8 +68,8 @@ def read_records(
         columns: the columns that are read, all of which must be there.
 
     Raises:
-        DataError: a file, split or column is missing, a split is there twice, a file is damaged, or the hub cannot be
-            reached.
+        DataError: a file, split or column is missing, a split is there twice, a file is damaged or not the one that
+            the data folder's manifest lists, or the hub cannot be reached.
     """
     if config.path is None:
         return _from_hub(config, splits, columns)
@@ -77,17 +78,26 @@ def read_records(
         raise DataError(f"benchmark {config.name}: the folder {folder} does not exist. {REMEDY}")
     records: list[Record] = []
     for split in splits:
-        for file in _files(config.name, folder, split):
+        files = _files(config.name, folder, split)
+        refuse_changed(data, files)
+        for file in files:
             read = _from_parquet if file.suffix == ".parquet" else _from_jsonl
             records.extend(read(file, columns))
     return records
 
 
-def source(config: BenchmarkConfig | EvalBenchmark) -> Source:
-    """Where the records of ``config`` come from; a local copy says so in place of the hub revision."""
+def source(config: BenchmarkConfig | EvalBenchmark, data: Path | None = None) -> Source:
+    """Where the records of ``config`` come from.
+
+    A local copy says so in place of the hub revision, unless the manifest of the folder ``data`` knows its commit.
+
+    Raises:
+        DataError: the manifest lists the files as those of another data set or revision.
+    """
     revision = config.hub.revision or "unpinned"
     if config.path is not None:
-        revision = f"local copy {config.path}"
+        commit = None if data is None else pinned(data, config.path, config.hub.id, config.hub.revision)
+        revision = commit or f"local copy {config.path}"
     return Source(config.hub.id, revision, config.hub.licence)
 
 

@@ -88,7 +88,8 @@ def score(item: Item, parsed: str) -> Score:
 def story_benchmark(config: BenchmarkConfig | EvalBenchmark, stories: Sequence[Story], origin: Source) -> Benchmark:
     """The benchmark of these stories with their families.
 
-    An item's ``meta`` holds ``task`` (the story and its question), ``answer`` (the letter) and that of its story.
+    An item's ``meta`` holds ``task`` (the story and its question), ``answer`` (the letter), ``chance`` (of a guess
+    among its choices) and that of its story.
 
     Raises:
         ConfigError: an unknown response style.
@@ -144,7 +145,12 @@ def _item(story: Story, family: str, config: BenchmarkConfig | EvalBenchmark) ->
         prompt=choice_prompt(story.text, story.question, story.choices, style),
         target=target,
         choices=story.choices,
-        meta={**story.meta, "task": f"{story.text.strip()}\n\n{story.question.strip()}", "answer": answer},
+        meta={
+            **story.meta,
+            "task": f"{story.text.strip()}\n\n{story.question.strip()}",
+            "answer": answer,
+            "chance": 1 / len(story.choices),
+        },
     )
 
 

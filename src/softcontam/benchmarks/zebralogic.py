@@ -80,8 +80,8 @@ class Solved:
 def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     """The puzzles in the order of the hub, with their families.
 
-    ``meta`` holds ``size`` and ``stratum`` (``5*6``: 5 houses, 6 attributes), ``n_houses``, ``n_attributes`` and
-    ``solution`` (houses, their attributes, values).
+    ``meta`` holds ``size`` and ``stratum`` (``5*6``: 5 houses, 6 attributes), ``n_houses``, ``n_attributes``,
+    ``chance`` (that a guess solves this puzzle) and ``solution`` (houses, their attributes, values).
 
     Raises:
         ConfigError: an unknown setting or response style.
@@ -234,6 +234,7 @@ def _item(puzzle: Solved, config: BenchmarkConfig | EvalBenchmark) -> Item:
             "stratum": size,
             "n_houses": puzzle.puzzle.n_houses,
             "n_attributes": len(puzzle.puzzle.categories),
+            "chance": factorial(puzzle.puzzle.n_houses) ** -len(puzzle.puzzle.categories),
             "solution": grid,
         },
     )

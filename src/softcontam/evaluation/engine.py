@@ -15,7 +15,7 @@ from lm_eval.models.huggingface import HFLM
 from softcontam.errors import TokenizationError
 from softcontam.models import BaseModel
 
-_FINISHED = "\ue000"
+FINISHED = "\ue000"
 """Private-use character put after a decoded output that ended with an end-of-turn token; lm-eval hands on text only."""
 
 
@@ -34,7 +34,7 @@ class Engine(HFLM):  # type: ignore[misc]
         if isinstance(tokens, list):
             end = next((at for at, token in enumerate(tokens) if token in self.end_ids), None)
             if end is not None:
-                return str(super().tok_decode(tokens[:end], skip_special_tokens)) + _FINISHED
+                return str(super().tok_decode(tokens[:end], skip_special_tokens)) + FINISHED
         return str(super().tok_decode(tokens, skip_special_tokens))
 
     def _refuse_truncation(self, prompt: str, tokens: int, more: int, what: str) -> None:
@@ -45,11 +45,16 @@ class Engine(HFLM):  # type: ignore[misc]
                 f"{self.max_length}. Lower eval.max_new_tokens, or leave such items out (params of the benchmark)."
             )
 
-    def generate(self, prompts: Sequence[str], max_new_tokens: int, temperature: float) -> list[tuple[str, bool]]:
-        """One output per prompt, and whether it ended by itself rather than at ``max_new_tokens``."""
+    def generate(
+        self, prompts: Sequence[str], max_new_tokens: int, temperature: float, top_p: float = 1.0, top_k: int = 0
+    ) -> list[tuple[str, bool]]:
+        """One output per prompt, and whether it ended by itself rather than at ``max_new_tokens``.
+
+        ``top_p`` 1 and ``top_k`` 0 narrow nothing; both have no meaning at temperature 0, which is greedy.
+        """
         settings: dict[str, Any] = {"max_gen_toks": max_new_tokens, "until": [self.chat.eos_token]}
         if temperature > 0:
-            settings |= {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0, "min_p": None}
+            settings |= {"do_sample": True, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": None}
         else:
             settings |= {"do_sample": False}
         settings |= {"repetition_penalty": 1.0, "no_repeat_ngram_size": 0}
@@ -61,7 +66,7 @@ class Engine(HFLM):  # type: ignore[misc]
             for index, prompt in enumerate(prompts)
         ]
         outputs = self.generate_until(requests, disable_tqdm=True)
-        return [(text.removesuffix(_FINISHED), text.endswith(_FINISHED)) for text in outputs]
+        return [(text.removesuffix(FINISHED), text.endswith(FINISHED)) for text in outputs]
 
     def gold_logprobs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, int]]:
         """Log-probability (nats, summed) and number of tokens of each answer after its prompt, without end of turn."""

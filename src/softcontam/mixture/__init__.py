@@ -1,6 +1,7 @@
 """From items and rows to an SFT set: family split, slot plan, build, manifest, leakage checks."""
 
 from softcontam.mixture.build import Mixture, MixtureRow, build_mixture
+from softcontam.mixture.family_table import family_table
 from softcontam.mixture.plan import SlotPlan, plan_slots
 from softcontam.mixture.pool import PoolRow, load_pool
 from softcontam.mixture.split import FamilySplit, split_by_family
@@ -12,6 +13,7 @@ __all__ = [
     "PoolRow",
     "SlotPlan",
     "build_mixture",
+    "family_table",
     "load_pool",
     "plan_slots",
     "split_by_family",

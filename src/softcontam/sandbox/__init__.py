@@ -1,6 +1,6 @@
 """Runs model-written code where it can do no harm, and says what came of it."""
 
-from softcontam.sandbox.pool import Sandbox, execute
+from softcontam.sandbox.pool import Sandbox, execute, working
 from softcontam.sandbox.verdict import CATEGORIES, AssertTests, Category, Limits, StdioTests, Submission, Tests, Verdict
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "Tests",
     "Verdict",
     "execute",
+    "working",
 ]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softcontam.errors import ConfigError, SandboxError
+from softcontam.sandbox import wasi
 from softcontam.sandbox.inside import confine
-from softcontam.sandbox.interpreter import CODE, interpreter
+from softcontam.sandbox.interpreter import CODE, base_program, interpreter, start_command
 from softcontam.sandbox.verdict import Limits
 
 CLEAN_ENVIRONMENT = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "PATH": "/nonexistent", "HOME": "/nonexistent"}
@@ -66,6 +67,23 @@ def _landlock(control: int, folder: Path, limits: Limits) -> list[str]:
     return python.command(str(CODE), [str(control), settings])
 
 
+def _wasi(control: int, folder: Path, limits: Limits) -> list[str]:
+    """No kernel's help: CPython compiled to WebAssembly, which has no way out but what wasmtime hands it."""
+    made = wasi.prepared(wasi.find())
+    settings = {
+        "code": str(CODE),
+        "folder": str(folder),
+        "confine": [],
+        "wasm": {
+            "packages": str(wasi.packages()),
+            "compiled": str(made.compiled),
+            "folders": [*made.folders(), (str(folder), "/tmp", True)],
+            "environment": CLEAN_ENVIRONMENT,
+        },
+    }
+    return start_command(base_program(), str(CODE), [str(control), json.dumps(settings)])
+
+
 def _unsafe(control: int, folder: Path, limits: Limits) -> list[str]:
     """Limits, an own session and a temporary folder; reads and writes what the user may read and write."""
     return interpreter().command(str(CODE), [str(control), _settings(str(CODE), str(folder), [])])
@@ -74,6 +92,7 @@ def _unsafe(control: int, folder: Path, limits: Limits) -> list[str]:
 BACKENDS = {
     "bubblewrap": Backend("bubblewrap", _bubblewrap),
     "landlock": Backend("landlock", _landlock),
+    "wasi": Backend("wasi", _wasi),
     "unsafe": Backend("unsafe", _unsafe),
 }
 """By name, in the order in which they are tried; ``unsafe`` is never tried unless asked for."""
@@ -87,6 +106,8 @@ def missing(name: str) -> str | None:
         return "needs Linux"
     if name == "landlock" and confine.landlock_abi() < 1:
         return "the kernel has no Landlock (Linux 5.13 or newer, with landlock in its lsm list)"
+    if name == "wasi":
+        return wasi.missing()
     return None
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 import os
 import secrets
-import shutil
 import signal
 import socket
 import struct
@@ -20,9 +20,12 @@ from typing import Any
 
 from softcontam.errors import SandboxError
 from softcontam.sandbox.backends import CLEAN_ENVIRONMENT, Backend
+from softcontam.sandbox.inside.folder import empty
 from softcontam.sandbox.inside.guest import MEMORY_STATUS
 from softcontam.sandbox.inside.wire import Channel
 from softcontam.sandbox.verdict import AssertTests, Category, Limits, StdioTests, Submission, Verdict
+
+log = logging.getLogger(__name__)
 
 START_S = 60.0
 """How long a zygote may take to come up."""
@@ -30,7 +33,7 @@ START_S = 60.0
 GRACE_S = 10.0
 """How long, beyond the wall clock of a job, before the sandbox itself counts as broken."""
 
-_DETAIL = 3000
+_DETAIL = 300
 
 
 class _Broken(Exception):
@@ -57,6 +60,9 @@ class _Zygote:
                 )
                 theirs.close()
                 self._wait_until_up(said)
+        except OSError as error:
+            self.stop()
+            raise SandboxError(f"it can't be started ({error})") from error
         except BaseException:
             self.stop()
             raise
@@ -104,7 +110,11 @@ class _Zygote:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        try:
+            empty(str(self.folder))
+            self.folder.rmdir()
+        except OSError as error:
+            log.warning("the sandbox's folder %s could not be removed (%s)", self.folder, error)
 
 
 class Cage:
@@ -178,6 +188,7 @@ class Cage:
         ended = program.receive(patience)
         cpu = float(ended["cpu_s"]) + float(judged["cpu_s"])
         category, detail = _decide(judged, ended, nonce)
+        self._discard_if_spent(ended)
         return self._verdict(category, detail, cpu)
 
     def _with_input(self, submission: Submission, tests: StdioTests, program: _Zygote) -> Verdict:
@@ -188,9 +199,15 @@ class Cage:
             ended = program.receive(max(1, math.ceil(limits.cpu_s)) * limits.wall_factor + GRACE_S)
             cpu += float(ended["cpu_s"])
             category, detail = _decide_output(ended, expected)
+            self._discard_if_spent(ended)
             if category != "pass":
                 return self._verdict(category, f"test {number} of {len(tests.cases)}: {detail}", cpu)
         return self._verdict("pass", "", cpu)
+
+    def _discard_if_spent(self, ended: dict[str, Any]) -> None:
+        """Start anew where a program left a folder that could not be emptied."""
+        if ended.get("spent"):
+            self.close()
 
     def _verdict(self, category: Category, detail: str, cpu_s: float = 0.0) -> Verdict:
         return Verdict(category, detail[:_DETAIL], self.backend.name, cpu_s)
@@ -239,8 +256,9 @@ def _decide(judged: dict[str, Any], ended: dict[str, Any], nonce: str) -> tuple[
     by_limit = _ended_by_limit(judged)
     if by_limit is not None:
         return by_limit[0], f"in the tests: {by_limit[1]}"
+    # Only what the program sent can have brought the tests' process down.
     said = judged["stderr"].strip().splitlines()
-    return "sandbox_error", f"the tests ended without a report ({chr(10).join(said)})"
+    return "exception", f"the tests ended without a report ({said[-1] if said else _ended(judged)})"
 
 
 def _decide_output(ended: dict[str, Any], expected: str) -> tuple[Category, str]:

@@ -14,10 +14,15 @@ from pathlib import Path
 CODE = Path(__file__).resolve().parents[2]
 """The folder that holds the package softcontam."""
 
-START = (
-    "import sys; sys.path.append({code!r}); sys.argv[1:] = {arguments!r}; "
-    "from softcontam.sandbox.inside.zygote import main; main()"
-)
+INSIDE_ONLY = """
+import sys, types
+for name in ("softcontam", "softcontam.sandbox"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [{code!r} + "/" + name.replace(".", "/")]
+"""
+"""Python that makes ``softcontam.sandbox.inside`` importable without the package around it, which needs much more."""
+
+START = INSIDE_ONLY + "sys.argv[1:] = {arguments!r}; from softcontam.sandbox.inside.zygote import main; main()"
 """What the interpreter is told to run."""
 
 _EVERY_LIBRARY = """
@@ -49,13 +54,23 @@ class Interpreter:
     names: tuple[tuple[str, str], ...]
 
     def command(self, code: str, arguments: list[str]) -> list[str]:
-        """Start the zygote: no site packages, nothing of the user's, no bytecode written."""
-        return [self.program, "-s", "-S", "-P", "-B", "-c", START.format(code=code, arguments=arguments)]
+        """Start the zygote; see :func:`start_command`."""
+        return start_command(self.program, code, arguments)
 
     def readable(self) -> list[str]:
         """Files and folders that Landlock has to allow: the library without its site packages."""
         entries = [str(entry) for entry in Path(self.library).iterdir() if entry.name != "site-packages"]
         return [self.library + "/", *sorted(entries), self.program, *self.shared]
+
+
+def start_command(program: str, code: str, arguments: list[str]) -> list[str]:
+    """Start a zygote with an interpreter: no site packages, nothing of the user's, no bytecode written."""
+    return [program, "-s", "-S", "-P", "-B", "-c", START.format(code=code, arguments=arguments)]
+
+
+def base_program() -> str:
+    """The program of the interpreter outside any virtual environment."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 @cache
@@ -65,8 +80,7 @@ def interpreter() -> Interpreter:
     Raises:
         OSError: it can't be started.
     """
-    base = getattr(sys, "_base_executable", None) or sys.executable
-    program = os.path.realpath(base)
+    program = base_program()
     library = os.path.realpath(sysconfig.get_path("stdlib"))
     found = subprocess.run([program, "-I", "-S", "-c", _EVERY_LIBRARY], capture_output=True, text=True, check=True)
     mapped = [path for path in json.loads(found.stdout) if not path.startswith((library + "/", program))]

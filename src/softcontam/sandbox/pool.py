@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from softcontam.config import SandboxConfig
 from softcontam.errors import SandboxError
 from softcontam.sandbox.backends import Backend, choose
 from softcontam.sandbox.cage import Cage
@@ -47,6 +48,11 @@ class Sandbox:
         self.limits = limits or Limits()
         self.backend = choose(backend, allow_unsafe, works)
         self.cages = [Cage(self.backend, self.limits) for _ in range(workers or len(os.sched_getaffinity(0)))]
+
+    @classmethod
+    def of(cls, config: SandboxConfig) -> Sandbox:
+        """The sandbox that a config describes."""
+        return cls(config.backend, config.allow_unsafe, limits_of(config), config.workers)
 
     def __enter__(self) -> Sandbox:
         return self
@@ -115,6 +121,21 @@ class Sandbox:
         if verdict.category != "timeout":
             return verdict
         return replace(self.cages[0].run(submission), retried=True)
+
+
+def limits_of(config: SandboxConfig) -> Limits:
+    """The limits that a config describes."""
+    return Limits(config.cpu_s, config.wall_factor, config.memory_mib, config.output_kib, config.files_mib)
+
+
+@lru_cache(maxsize=8)
+def working(backend: str, allow_unsafe: bool) -> str:
+    """The name of the back-end that would be used here; asked once per process.
+
+    Raises:
+        ConfigError, SandboxError: as :class:`Sandbox`.
+    """
+    return choose(backend, allow_unsafe, works).name
 
 
 def works(backend: Backend) -> str | None:

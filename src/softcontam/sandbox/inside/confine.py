@@ -58,9 +58,7 @@ _AF_UNIX = 1
 # Landlock (linux/landlock.h): rights by the ABI that brought them.
 _READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 _RIGHTS_BY_ABI = {1: 13, 2: 14, 3: 15, 5: 16}
-_PRIVATE = (
-    sum(1 << bit for bit in (1, 2, 3, 4, 5, 7, 8)) | 1 << 14
-)  # write, read, remove, make folder and file, truncate
+_PRIVATE = sum(1 << bit for bit in (1, 2, 3, 4, 5, 7, 8, 13, 14))
 
 
 class CannotConfine(RuntimeError):
@@ -200,16 +198,23 @@ def landlock(readable: Sequence[str], folder: str) -> None:
     os.close(ruleset)
 
 
-def limit(cpu_s: int, memory_bytes: int, file_bytes: int) -> None:
-    """Set the limits of this process; beyond ``cpu_s`` or ``file_bytes`` the kernel ends it."""
+def limit(cpu_s: int, memory_bytes: int | None, file_bytes: int, processes: int | None = 64) -> None:
+    """Set the limits of this process; beyond ``cpu_s`` or ``file_bytes`` the kernel ends it.
+
+    Args:
+        memory_bytes: None where something other than the kernel limits it.
+        processes: of this user, threads counted; None for as many as before.
+    """
     limits = {
         resource.RLIMIT_CPU: (cpu_s, cpu_s + 1),
-        resource.RLIMIT_AS: (memory_bytes, memory_bytes),
         resource.RLIMIT_FSIZE: (file_bytes, file_bytes),
         resource.RLIMIT_NOFILE: (64, 64),
         resource.RLIMIT_CORE: (0, 0),
-        resource.RLIMIT_NPROC: (64, 64),
     }
+    if memory_bytes is not None:
+        limits[resource.RLIMIT_AS] = (memory_bytes, memory_bytes)
+    if processes is not None:
+        limits[resource.RLIMIT_NPROC] = (processes, processes)
     for which, (soft, hard) in limits.items():
         ceiling = resource.getrlimit(which)[1]
         if ceiling != resource.RLIM_INFINITY:

@@ -17,12 +17,16 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 def describe(error: BaseException) -> dict[str, str]:
-    """An exception as plain data: its type's name and its text."""
+    """An exception as plain data: its type's name and its text.
+
+    A 32-bit interpreter (WebAssembly) says OverflowError where one of 64 bits tries to allocate, and fails.
+    """
     try:
         text = str(error)[:MAX_TEXT]
     except Exception:
         text = "(its text raises an exception)"
-    return {"type": type(error).__name__, "text": text}
+    too_large = sys.maxsize < 2**32 and type(error) is OverflowError and "index-sized integer" in text
+    return {"type": "MemoryError" if too_large else type(error).__name__, "text": text}
 
 
 class Guest:
@@ -129,7 +133,7 @@ def run_stdio(program: str) -> int:
     except BaseException as error:
         said = describe(error)
         sys.stderr.write(f"{said['type']}: {said['text']}\n")
-        status = MEMORY_STATUS if isinstance(error, MemoryError) else 1
+        status = MEMORY_STATUS if said["type"] == "MemoryError" else 1
     sys.stdout.flush()
     sys.stderr.flush()
     return status

@@ -10,7 +10,6 @@ from __future__ import annotations
 import builtins
 import json
 import os
-import socket
 import struct
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -18,7 +17,10 @@ from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import socket  # WASI has none
 
 MAX_MESSAGE = 64 * 2**20
 """Bytes of one message; more is refused by the receiver."""

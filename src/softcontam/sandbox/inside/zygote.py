@@ -13,7 +13,6 @@ import io
 import json
 import os
 import random
-import shutil
 import signal
 import socket
 import struct
@@ -26,8 +25,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from softcontam.sandbox.inside import confine
+from softcontam.sandbox.inside.folder import empty, too_much
 from softcontam.sandbox.inside.guest import Guest, run_stdio
 from softcontam.sandbox.inside.judge import Judge
+from softcontam.sandbox.inside.wasm_job import WasmJobs
 from softcontam.sandbox.inside.wire import Channel
 
 PRELOADED = (
@@ -35,9 +36,6 @@ PRELOADED = (
     "statistics string struct textwrap time typing"
 ).split()
 """Modules that short programs import; loaded once, before any child is forked."""
-
-MAX_FILES = 1000
-"""Files that a program may leave in its folder."""
 
 _LOOK_EVERY_S = 0.02
 
@@ -53,12 +51,13 @@ class Zygote:
     """Holds the control socket and what children are confined by.
 
     ``settings``: ``folder`` (private, writable), ``readable`` (paths, for Landlock), ``confine`` (which of
-    ``capabilities``, ``landlock``, ``seccomp``).
+    ``capabilities``, ``landlock``, ``seccomp``), and optionally ``wasm`` (what :mod:`wasm_job` needs).
     """
 
     def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
         self.control, self.settings = control, settings
         self.folder = Path(settings["folder"])
+        self.wasm: WasmJobs | None = None
 
     def serve(self) -> None:
         """Confine this process, say that it is up (or why not), then run one job after the other."""
@@ -68,6 +67,8 @@ class Zygote:
             os.chdir(self.folder)
             tempfile.tempdir = str(self.folder)
             sys.path[:] = [path for path in sys.path if path != self.settings["code"]]
+            if "wasm" in self.settings:
+                self.wasm = WasmJobs(self.settings["wasm"])
             if "capabilities" in self.settings["confine"]:
                 confine.drop_capabilities()
             if "landlock" in self.settings["confine"]:
@@ -114,12 +115,17 @@ class Zygote:
             if descriptor >= 0:
                 os.close(descriptor)
             ended = self._wait(child, job, out, begun)
+            if self.wasm is not None and self.wasm.printed_too_much(ended["status"]):
+                ended["killed"] = "output"
             with os.fdopen(report_read, "rb") as report:
                 ended["report"] = report.read(2**16).decode("utf-8", "replace")
             for name, stream in (("stdout", out), ("stderr", errors)):
                 stream.seek(0)
                 ended[name] = stream.read(job["output_bytes"]).decode("utf-8", "replace")
-        self._empty_folder()
+        try:
+            empty(str(self.folder))
+        except OSError:  # this process is of no more use
+            ended |= {"killed": ended["killed"] or "files", "spent": True}
         return ended
 
     def _in_child(
@@ -134,6 +140,9 @@ class Zygote:
                 os.dup2(source, target)
             else:
                 os.close(target)  # whatever it is, the control socket perhaps: not for the tested code
+        if self.wasm is not None:  # which sees no descriptor of this process; wasmtime needs the module's file
+            confine.limit(job["cpu_s"], None, job["file_bytes"], processes=None)
+            os._exit(self.wasm.run(job))
         os.closerange(5, os.sysconf("SC_OPEN_MAX"))
         sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb", closefd=False), encoding="utf-8")
         sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb", closefd=False), encoding="utf-8")
@@ -176,20 +185,12 @@ class Zygote:
             return "wall"
         if os.fstat(out.fileno()).st_size > job["output_bytes"]:
             return "output"
-        sizes = [path.lstat().st_size for path in self.folder.rglob("*")]
-        return "files" if sum(sizes) > job["file_bytes"] or len(sizes) > MAX_FILES else None
+        return "files" if too_much(str(self.folder), job["file_bytes"]) else None
 
     @staticmethod
     def _kill_session(child: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)
-
-    def _empty_folder(self) -> None:
-        for path in self.folder.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
 
 
 def _guest(job: dict[str, Any]) -> int:
