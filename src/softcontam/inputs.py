@@ -8,6 +8,7 @@ from pathlib import Path
 
 from softcontam.config import BenchmarkConfig, Config, EvalBenchmark, ModelConfig
 from softcontam.errors import ConfigError, DataError
+from softcontam.manifest import refuse_changed
 from softcontam.store import file_sha256
 
 TINYWORLD_BASE = Path(__file__).parent / "tinyworld" / "base"
@@ -27,6 +28,7 @@ def _sha256(path: Path, what: str, remedy: str, root: Path) -> dict[str, str]:
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.suffix in _DATA_SUFFIXES)
     if not files:
         raise DataError(f"{what} {path} does not exist. {remedy}")
+    refuse_changed(root, files)
     stats = [(file, file.stat()) for file in files]
     return {
         f"{what}:{file.relative_to(root) if file.is_relative_to(root) else file}": _digest(

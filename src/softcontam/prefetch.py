@@ -335,7 +335,7 @@ def _tell(
     """What is in place now, and its licence."""
     entry = next(iter(entries.values()))
     rows = [listed.rows for listed in entries.values() if listed.rows is not None]
-    size = f"{len(entries)} files" + (f", {sum(rows):,} rows" if rows else "")
+    size = f"{len(entries)} file{'s' if len(entries) > 1 else ''}" + (f", {sum(rows):,} rows" if rows else "")
     say(f"  {'fetched' if fetched else 'there already'}: commit {entry.commit}, {size} in {out / one.folder}")
     card = f" (hub card: {entry.card_licence})" if entry.card_licence else ""
     say(f"  licence: {entry.licence or 'not stated'}{card}")

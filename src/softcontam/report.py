@@ -24,9 +24,13 @@ from softcontam.store import Store, write_text
 
 @dataclass(frozen=True)
 class Report:
-    """The files of a written report, and the effects that they tell of."""
+    """The files of a written report, and the effects that they tell of.
+
+    ``more_csv`` holds the tables of further outcomes by their name: ``partial``, and ``pass@<k>`` for each k.
+    """
 
     effects: SweepEffects
+    more_csv: dict[str, Path]
     html: Path
     markdown: Path
     effects_csv: Path
@@ -65,10 +69,17 @@ def write_report(store: Store, experiment: str, reports: str | Path, margin: flo
     measured = measure(store, experiment, margin)
     out = Path(reports).expanduser() / experiment
     names = ("report.html", "report.md", "effects.csv", "effects_logprob.csv", "contrasts.csv")
-    report = Report(measured, *(out / name for name in names))
+    more = {
+        outcome: out / f"effects_{outcome.replace('@', '_at_')}.csv"
+        for outcome in measured.outcomes
+        if outcome not in (ACCURACY, LOGPROB)
+    }
+    report = Report(measured, more, *(out / name for name in names))
     write_text(report.effects_csv, effects_frame(measured, ACCURACY).to_csv(index=False))
     write_text(report.logprob_csv, effects_frame(measured, LOGPROB).to_csv(index=False))
     write_text(report.contrasts_csv, contrasts_frame(measured).to_csv(index=False))
+    for outcome, path in more.items():
+        write_text(path, effects_frame(measured, outcome).to_csv(index=False))
     blocks = page(measured)
     for block in blocks:
         if isinstance(block, Figure):

@@ -118,7 +118,7 @@ class SweepEffects:
     @property
     def outcomes(self) -> list[str]:
         """The outcomes that are decided anywhere in the sweep: accuracy, pass@k, partial, log-probability."""
-        return list(dict.fromkeys(one.outcome for one in (*self.baselines, *self.effects)))
+        return list(dict.fromkeys([one.outcome for one in self.baselines] + [one.outcome for one in self.effects]))
 
     @property
     def primary(self) -> str:

@@ -61,8 +61,8 @@ class Halves:
     """The halves of one benchmark and setup in all seeds.
 
     ``estimate`` is of seen - held-out over seeds, in the unit of ``outcome``. ``strata`` says whether the benchmark has
-    strata that were balanced for and ``difficulty`` names the table of difficulties, if there was one; both are None
-    for cells from before families were recorded.
+    strata, for which the halves are then balanced; None for cells from before families were recorded, when halves were
+    not balanced. ``difficulty`` names the table of difficulties that they were balanced for, if there was one.
     """
 
     setup: str
@@ -89,23 +89,31 @@ def halves(clean: Sequence[LoadedCell], items: pd.DataFrame) -> list[Halves]:
     groups: dict[tuple[str, str], list[LoadedCell]] = defaultdict(list)
     for one in clean:
         groups[one.arm.split_benchmark, one.arm.setup].append(one)
-    by_cell = dict(tuple(items.groupby("cell", observed=True)))
     found = []
     for (benchmark, setup), cells in groups.items():
-        own = {one.cell.id: by_cell[one.cell.id].query("benchmark == @benchmark") for one in cells}
-        decided = any(members[ACCURACY].notna().any() for members in own.values())
-        outcome = ACCURACY if decided else LOGPROB
         ordered = sorted(cells, key=lambda one: one.config.seed)
-        tables = {one.cell.id: family_rows(one.cell) for one in ordered}
-        seeds = [_seed_halves(one, own[one.cell.id], tables[one.cell.id], outcome) for one in ordered]
+        own = items[(items["benchmark"] == benchmark) & items["cell"].isin([one.cell.id for one in ordered])]
+        outcome = ACCURACY if own[ACCURACY].notna().any() else LOGPROB
+        tables = [_own_families(one) for one in ordered]
+        seeds = [
+            _seed_halves(one, own[own["cell"] == one.cell.id], table, outcome)
+            for one, table in zip(ordered, tables, strict=True)
+        ]
         per_seed = tuple(one for one in seeds if one is not None)
-        if per_seed:
-            estimate = over_seeds([one.difference for one in per_seed])
-            known = [table for table in tables.values() if table is not None]
-            strata = any(table["stratum"].notna()[table["benchmark"] == benchmark].any() for table in known)
-            difficulty = ordered[0].config.benchmark.difficulty
-            found.append(Halves(setup, benchmark, outcome, per_seed, estimate, strata if known else None, difficulty))
+        if not per_seed:
+            continue
+        known = [table for table in tables if table is not None]
+        strata = any(table["stratum"].notna().any() for table in known) if known else None
+        difficulty = ordered[0].config.benchmark.difficulty
+        estimate = over_seeds([one.difference for one in per_seed])
+        found.append(Halves(setup, benchmark, outcome, per_seed, estimate, strata, difficulty))
     return found
+
+
+def _own_families(one: LoadedCell) -> pd.DataFrame | None:
+    """The rows of the split benchmark in a cell's family table."""
+    rows = family_rows(one.cell)
+    return None if rows is None else rows[rows["benchmark"] == one.arm.split_benchmark]
 
 
 def _seed_halves(
@@ -114,8 +122,7 @@ def _seed_halves(
     """The halves of one clean cell; None where one of them has no decided item."""
     difficulty = pd.Series(dtype=float)
     if families is not None:
-        own = families[families["benchmark"] == one.arm.split_benchmark]
-        difficulty = own.set_index("item_id")["difficulty"]
+        difficulty = families.set_index("item_id")["difficulty"]
     made, values = {}, {}
     for role in (SEEN, HELD_OUT):
         members = items[(items["role"] == role) & items[outcome].notna()]
@@ -134,7 +141,7 @@ def _seed_halves(
 
 
 def _welch(first: pd.Series[float], second: pd.Series[float]) -> tuple[float, float]:
-    """The interval of the difference of two means of independent samples; NaN where there is no spread to build it on."""
+    """The interval of a difference of means of independent samples; NaN where there is no spread to build it on."""
     if min(len(first), len(second)) < 2 or first.var() + second.var() == 0:
         return math.nan, math.nan
     interval = stats.ttest_ind(first, second, equal_var=False).confidence_interval(CONFIDENCE)

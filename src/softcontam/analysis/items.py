@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
-from pyarrow import ArrowException
-from pyarrow.parquet import read_schema
 
 from softcontam.analysis.pairing import LoadedCell, Pair
 from softcontam.analysis.pass_at_k import is_pass_at_k, outcome_name, pass_at_k
@@ -90,18 +89,17 @@ def item_table(rows: pd.DataFrame, pass_at: Mapping[str, Iterable[int]] | None =
         where fewer than k samples could be decided or the cell doesn't want it), ``logprob_per_token`` (nats),
         ``parse_rate`` and ``copies``.
     """
-    correct = rows["correct"].astype("boolean").astype("Float64").to_numpy(float, na_value=float("nan"))
-    parsed = rows["parse_ok"].astype("boolean").astype("Float64").to_numpy(float, na_value=float("nan"))
-    logprob = rows["gold_logprob"].astype(float) / rows["gold_tokens"].astype(float)
-    rows = rows.assign(**{ACCURACY: correct, "parse_rate": parsed, LOGPROB: logprob})
+    rows = rows.copy()
+    for column, of in ((ACCURACY, "correct"), ("parse_rate", "parse_ok")):
+        rows[column] = rows[of].astype("boolean").astype("Float64").to_numpy(float, na_value=float("nan"))
+    rows[LOGPROB] = rows["gold_logprob"].astype(float) / rows["gold_tokens"].astype(float)
     grouped = rows.groupby(["cell", *_ITEM], sort=False, observed=True)
     items = grouped[[ACCURACY, PARTIAL, LOGPROB, "parse_rate"]].mean()
     counts = grouped[ACCURACY].agg(["sum", "count"])
     wanted = {cell: set(ks) for cell, ks in (pass_at or {}).items()}
     for k in sorted(set().union(*wanted.values())):
-        by_item = pd.Series(pass_at_k(counts["sum"], counts["count"], k), index=counts.index)
-        asked = [k in wanted.get(cell, ()) for cell in counts.index.get_level_values("cell")]
-        items[outcome_name(k)] = by_item.where(asked)
+        asked = counts.index.get_level_values("cell").isin([cell for cell, ks in wanted.items() if k in ks])
+        items[outcome_name(k)] = np.where(asked, pass_at_k(counts["sum"], counts["count"], k), np.nan)
     return items.join(grouped[["family", "copies"]].first()).reset_index()
 
 
@@ -179,14 +177,16 @@ def _check_same_items(both: pd.DataFrame, items: pd.DataFrame, partners: pd.Data
 
 def _read(cell: Cell) -> pd.DataFrame:
     path = cell.folder / "outcomes.parquet"
-    try:
-        there = [name for name in _READ_IF_THERE if name in read_schema(path).names]
-        frame = pd.read_parquet(path, columns=[*_READ, *there])
-    except (OSError, ValueError, ArrowException):
+    for columns in ([*_READ, *_READ_IF_THERE], _READ):  # the second for older cells
+        try:
+            frame = pd.read_parquet(path, columns=columns)
+            break
+        except (OSError, ValueError):
+            continue
+    else:
         lacking = sorted(set(_READ) - set(cell.outcomes.columns))
         raise DataError(
             f"{path} lacks the columns {', '.join(lacking)}. Delete the folder {cell.folder} and launch again."
-        ) from None
-    absent = {name: None for name in _READ_IF_THERE if name not in there}
-    frame = frame.assign(cell=cell.id, **absent)
+        )
+    frame = frame.reindex(columns=[*_READ, *_READ_IF_THERE]).assign(cell=cell.id)
     return frame.astype({"partial": "float64", "verdict": "object"})

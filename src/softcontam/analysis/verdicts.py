@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,24 +46,23 @@ def verdict_counts(rows: pd.DataFrame, cells: Sequence[LoadedCell]) -> list[Verd
         cells: the cells that ``rows`` come from.
     """
     arms = {one.cell.id: one.arm for one in cells}
-    outputs: dict[tuple[Arm, str, str], int] = defaultdict(int)
-    counts: dict[tuple[Arm, str, str], dict[str, int]] = defaultdict(dict)
-    for (cell, benchmark, role), group in rows.groupby(["cell", "benchmark", "role"], sort=False, observed=True):
+    outputs: Counter[tuple[Arm, str, str]] = Counter()
+    counts: dict[tuple[Arm, str, str], Counter[str]] = defaultdict(Counter)
+    columns = (rows[name] for name in ("cell", "benchmark", "role", "verdict"))
+    for cell, benchmark, role, verdict in zip(*columns, strict=True):
         key = arms[cell], benchmark, role
-        outputs[key] += len(group)
-        for category, count in group["verdict"].value_counts().items():
-            counts[key][str(category)] = counts[key].get(str(category), 0) + int(count)
-    order = {category: place for place, category in enumerate(CATEGORIES)}
+        outputs[key] += 1
+        if isinstance(verdict, str):
+            counts[key][verdict] += 1
     return [
         VerdictCounts(
             arm,
             role,
             benchmark,
             outputs[arm, benchmark, role],
-            dict(sorted(found.items(), key=lambda entry: order.get(entry[0], len(order)))),
+            {name: found[name] for name in CATEGORIES if found[name]},
         )
         for (arm, benchmark, role), found in counts.items()
-        if found
     ]
 
 
@@ -74,11 +73,11 @@ def sandbox_error_notes(verdicts: Sequence[VerdictCounts]) -> list[str]:
         groups[one.benchmark, one.role].append(one)
     notes = []
     for (benchmark, role), members in groups.items():
-        failed, run = (sum(count) for count in zip(*((m.counts.get(SANDBOX_ERROR, 0), m.run) for m in members)))
+        failed = sum(one.counts.get(SANDBOX_ERROR, 0) for one in members)
         if failed:
+            run = sum(one.run for one in members)
             notes.append(
-                f"The sandbox failed on {failed} of {run} programs of {benchmark} ({role}): sandbox_error. These "
-                "outputs are neither right nor wrong and were left out of the accuracy of their items; run these cells "
-                "again where the share is not negligible."
+                f"sandbox_error: the sandbox itself failed on {failed} of {run} programs of {benchmark} ({role}). "
+                "These outputs are neither right nor wrong and were left out of the accuracy of their items."
             )
     return notes

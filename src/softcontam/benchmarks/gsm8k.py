@@ -83,7 +83,7 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
         return parse_number(output, config.response_style)
 
     return Benchmark(
-        config.name, named, 0.0, config.response_style, source(config), parse, score=score, joined=tuple(pairs)
+        config.name, named, 0.0, config.response_style, source(config, data), parse, score=score, joined=tuple(pairs)
     )
 
 

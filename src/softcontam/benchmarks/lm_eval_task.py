@@ -28,6 +28,7 @@ from softcontam.benchmarks.item import Benchmark, Item, Score, Source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import ConfigError, DataError
 from softcontam.jsonl import read_jsonl
+from softcontam.manifest import pinned, refuse_changed
 
 PARAMS = ("task", "data_files", "num_fewshot", "metric", "filter")
 """Known settings."""
@@ -130,7 +131,7 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
         return Score(verdict(loaded, loaded.task.process_results(docs[item.meta["doc_id"]], [parsed])))
 
     return Benchmark(
-        config.name, items, chance, config.response_style, _source(config, settings), parse, score, task=loaded
+        config.name, items, chance, config.response_style, _source(config, settings, data), parse, score, task=loaded
     )
 
 
@@ -240,6 +241,7 @@ def _data_files(config: BenchmarkConfig | EvalBenchmark, data: Path) -> dict[str
             raise DataError(f"benchmark {config.name}: {file} does not exist. Correct params.data_files or paths.data.")
         if file.suffix not in ENDINGS:
             raise ConfigError(f"benchmark {config.name}: {file} is none of {', '.join(ENDINGS)}.")
+        refuse_changed(data, [file])
     return files
 
 
@@ -355,10 +357,13 @@ def _item(loaded: LmEvalTask, number: int, doc: Mapping[str, Any], benchmark: st
     return Item(item_id, benchmark, item_id, prompt, target, tuple(choices), meta={"doc_id": number})
 
 
-def _source(config: BenchmarkConfig | EvalBenchmark, settings: Mapping[str, Any]) -> Source:
-    """The hub data set that the task names; a local copy says so in place of the revision."""
+def _source(config: BenchmarkConfig | EvalBenchmark, settings: Mapping[str, Any], data: Path) -> Source:
+    """The hub data set that the task names; a local copy that no manifest lists says so in place of the revision."""
     revision = config.hub.revision or "unpinned"
     if config.path is not None or config.params.get("data_files"):
         revision = f"local copy {config.path or dict(config.params['data_files'])}"
+    if config.path is not None:
+        hub_id = str(settings.get("dataset_path"))
+        revision = pinned(data, config.path, hub_id, config.hub.revision) or revision
     parts = (settings.get("dataset_path"), settings.get("dataset_name"))
     return Source(config.hub.id or ", ".join(str(part) for part in parts if part), revision, config.hub.licence)

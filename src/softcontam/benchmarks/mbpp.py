@@ -78,7 +78,7 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     pairs = near_identical(items)
     families = join([item.item_id for item in items], pairs)
     named = tuple(replace(item, family=families[item.item_id]) for item in items)
-    style, origin = config.response_style, source(config)
+    style, origin = config.response_style, source(config, data)
     return Benchmark(config.name, named, 0.0, style, origin, parse, submission=submission, joined=tuple(pairs))
 
 

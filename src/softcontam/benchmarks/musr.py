@@ -42,7 +42,7 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
         )
     records = read_records(config, data, (task,), COLUMNS)
     stories = [_story(record, f"musr_{task}/{number}") for number, record in enumerate(records)]
-    return story_benchmark(config, stories, source(config))
+    return story_benchmark(config, stories, source(config, data))
 
 
 def _story(record: Record, item_id: str) -> Story:

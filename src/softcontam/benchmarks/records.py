@@ -86,7 +86,7 @@ def read_records(
     return records
 
 
-def source(config: BenchmarkConfig | EvalBenchmark, data: Path | None = None) -> Source:
+def source(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Source:
     """Where the records of ``config`` come from.
 
     A local copy says so in place of the hub revision, unless the manifest of the folder ``data`` knows its commit.
@@ -96,7 +96,7 @@ def source(config: BenchmarkConfig | EvalBenchmark, data: Path | None = None) ->
     """
     revision = config.hub.revision or "unpinned"
     if config.path is not None:
-        commit = None if data is None else pinned(data, config.path, config.hub.id, config.hub.revision)
+        commit = pinned(data, config.path, config.hub.id, config.hub.revision)
         revision = commit or f"local copy {config.path}"
     return Source(config.hub.id, revision, config.hub.licence)
 

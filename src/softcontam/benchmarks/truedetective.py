@@ -57,7 +57,7 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     rates = _solve_rates(rows)
     ids = _ids([row.text("case_name") for row in rows])
     stories = [_story(row, item_id, rate) for row, item_id, rate in zip(rows, ids, rates, strict=True)]
-    return story_benchmark(config, stories, source(config))
+    return story_benchmark(config, stories, source(config, data))
 
 
 def _rows(file: Path) -> list[Record]:

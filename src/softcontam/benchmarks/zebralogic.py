@@ -104,7 +104,9 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     named = tuple(replace(item, family=families[item.item_id]) for item in items)
     style = config.response_style
     read = partial(parse, style=style)
-    return Benchmark(config.name, named, chance(named), style, source(config), read, score=score, joined=tuple(pairs))
+    return Benchmark(
+        config.name, named, chance(named), style, source(config, data), read, score=score, joined=tuple(pairs)
+    )
 
 
 def solved(records: Iterable[Record]) -> list[Solved]:

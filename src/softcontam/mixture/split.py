@@ -1,10 +1,15 @@
 """Seen and held-out halves of a benchmark, cut between families and never through one.
 
 Balance. Families are drawn at random among those alike: of one size, of one stratum (``meta["stratum"]``, in ZebraLogic
-the size of the puzzle) and, where a difficulty is given, neighbours in it. Where whole families cannot meet the share,
-it is drawn whether one more or one less is taken, and the families drawn next make up for it: first the smaller ones
-of the same stratum, then those of the next. With halves of equal share every family has the same chance of either; with
-another share, this holds on the average of a stratum, and a family that has to make up for a larger one may be off.
+the size of the puzzle) and, where a difficulty is given, neighbours in it. Whole families cannot always meet the share.
+Every family still has the same chance to be seen, and what is off stays small:
+
+* of two sizes in a stratum that both have a remainder, one is rounded up at the cost of the other (the pivotal method,
+  Deville and Tillé 1998), so that large families stand against each other;
+* the smallest families of the stratum make up for what its larger ones are off by;
+* what remains then is handed on to families of that size in the next stratum, from a random start (systematic
+  sampling), so that small strata don't all round the same way;
+* in the end single families are moved or exchanged if the seen half is still not of its size.
 
 A benchmark whose families are all alike (tinyworld: pairs without strata) is drawn by a plain shuffle, and rounds up.
 """
@@ -15,6 +20,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from statistics import fmean
 
 from softcontam.benchmarks import Benchmark, Item
@@ -28,6 +34,8 @@ DIFFICULTY_BIN = 4
 
 DRAWS = 20
 """With a difficulty, this many halves are drawn and those with the nearest means kept (Morgan and Rubin 2012)."""
+
+_NO_REMAINDER = 1e-9
 
 
 @dataclass(frozen=True)
@@ -94,28 +102,72 @@ def _drawn(families: Sequence[_Family], seen_share: float, rng: random.Random, b
     """The families of one seen half."""
     shuffled = list(families)
     rng.shuffle(shuffled)
-    groups = _alike(shuffled)
+    strata = _strata(shuffled)
+    rounding = _Rounding(rng, start=0.5 if sum(map(len, strata)) == 1 else None)
     seen: set[_Family] = set()
-    owed = 0.0
-    for index, group in enumerate(groups):
-        size, share = group[0].size, seen_share * len(group)
-        due = owed / size + share
-        count = math.floor(due + (0.5 if len(groups) == 1 else rng.random()))  # random: ``due`` on the average
-        smallest = index + 1 == len(groups) or groups[index + 1][0].stratum != group[0].stratum
-        least, most = (0, len(group)) if smallest else (math.floor(share), math.ceil(share))
-        count = min(max(count, least), most)
-        seen.update(_spread(group, count, rng) if by_difficulty else group[:count])
-        owed = (due - count) * size
+    for stratum in strata:
+        for group, count in zip(stratum, _counts(stratum, seen_share, rounding, rng), strict=True):
+            seen.update(_spread(group, count, rng) if by_difficulty else group[:count])
     _even_out(seen, shuffled, seen_share * sum(family.size for family in families))
     return seen
 
 
-def _alike(families: Sequence[_Family]) -> list[list[_Family]]:
-    """Families of one stratum and size, in the order given; in each stratum large ones first."""
-    groups: dict[tuple[str, int], list[_Family]] = {}
+def _strata(families: Sequence[_Family]) -> list[list[list[_Family]]]:
+    """For each stratum its families by size, large ones first; those alike in the order given."""
+    strata: dict[str, dict[int, list[_Family]]] = {}
     for family in families:
-        groups.setdefault((family.stratum, -family.size), []).append(family)
-    return [groups[key] for key in sorted(groups)]
+        strata.setdefault(family.stratum, {}).setdefault(family.size, []).append(family)
+    return [[by_size[size] for size in sorted(by_size, reverse=True)] for _, by_size in sorted(strata.items())]
+
+
+class _Rounding:
+    """Whole counts from amounts that are not whole; the remainder is added to the next amount for that size.
+
+    The expected count is the amount: the start is uniform between 0 and 1, unless it is given.
+    """
+
+    def __init__(self, rng: random.Random, start: float | None) -> None:
+        self.rng, self.given = rng, start
+        self.start: dict[int, float] = {}
+        self.due: dict[int, float] = {}
+        self.taken: dict[int, int] = {}
+
+    def whole(self, size: int, amount: float, most: int) -> int:
+        """The count, between 0 and ``most``, for this amount of families of that size."""
+        start = self.start.setdefault(size, self.rng.random() if self.given is None else self.given)
+        self.due[size] = self.due.get(size, 0.0) + amount
+        taken = self.taken.get(size, 0)
+        count = min(max(math.floor(self.due[size] + start) - taken, 0), most)
+        self.taken[size] = taken + count
+        return count
+
+
+def _counts(
+    stratum: Sequence[Sequence[_Family]], seen_share: float, rounding: _Rounding, rng: random.Random
+) -> list[int]:
+    """How many families of each size of a stratum are seen."""
+    shares = [seen_share * len(group) for group in stratum]
+    counts = [math.floor(share) for share in shares]
+    waiting, chance = 0, 0.0  # the size whose remainder is undecided, and its chance to be rounded up
+    for index in range(len(stratum) - 1):
+        other = shares[index] - counts[index]
+        total = chance + other
+        if total < _NO_REMAINDER:
+            continue
+        if total < 1:
+            waiting, chance = (waiting if rng.random() * total < chance else index), total
+        elif rng.random() * (2 - total) < 1 - other:
+            counts[waiting] += 1
+            waiting, chance = index, total - 1
+        else:
+            counts[index] += 1
+            chance = total - 1
+    if chance > _NO_REMAINDER:
+        counts[waiting] += rounding.whole(stratum[waiting][0].size, chance, 1)
+    owed = sum((shares[index] - counts[index]) * stratum[index][0].size for index in range(len(stratum) - 1))
+    size = stratum[-1][0].size
+    counts[-1] = rounding.whole(size, shares[-1] + owed / size, len(stratum[-1]))
+    return counts
 
 
 def _spread(group: Sequence[_Family], count: int, rng: random.Random) -> list[_Family]:
@@ -131,17 +183,17 @@ def _spread(group: Sequence[_Family], count: int, rng: random.Random) -> list[_F
 
 
 def _even_out(seen: set[_Family], families: Sequence[_Family], wanted: float) -> None:
-    """Move a family at a time as long as that brings the seen half nearer to the ``wanted`` number of items.
-
-    The families drawn last may be too few for what was left to them.
-    """
+    """Move a family, or exchange two, as long as that brings the seen half nearer to ``wanted`` items."""
     while True:
         count = sum(family.size for family in seen)
-        after = {family: count + (-family.size if family in seen else family.size) for family in families}
-        nearest = min(families, key=lambda family: abs(after[family] - wanted))
-        if abs(after[nearest] - wanted) >= abs(count - wanted):
+        leaving = {family.size: family for family in reversed(families) if family in seen}
+        entering = {family.size: family for family in reversed(families) if family not in seen}
+        moves = product([0, *sorted(leaving)], [0, *sorted(entering)])
+        left, entered = min(moves, key=lambda move: abs(count - move[0] + move[1] - wanted))
+        if abs(count - left + entered - wanted) >= abs(count - wanted):
             return
-        seen.symmetric_difference_update({nearest})
+        seen.difference_update([leaving[left]] if left else [])
+        seen.update([entering[entered]] if entered else [])
 
 
 def _mean_difference(seen: set[_Family], families: Sequence[_Family]) -> float:

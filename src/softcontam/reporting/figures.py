@@ -14,7 +14,7 @@ from softcontam.analysis.items import ROLES
 from softcontam.analysis.pairing import Arm
 from softcontam.reporting import wording
 from softcontam.reporting.headlines import highest_dose
-from softcontam.reporting.wording import UNITS
+from softcontam.reporting.wording import unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ def role_figure(effects: Sequence[Effect], name: str) -> str:
     """
     top = highest_dose(effects)
     panels, lines = _panels(top), _lines(top)
-    unit, width = UNITS[top[0].outcome], 0.8 / max(len(lines), 3)
+    unit, width = unit_of(top[0].outcome), 0.8 / max(len(lines), 3)
     with _figure(8.4, 3.9) as figure:
         axis = figure.subplots()
         for index, line in enumerate(lines):
@@ -98,7 +98,7 @@ def _whiskers(axis: Axes, places: Sequence[float], members: Sequence[Effect], st
     """Points with their intervals; a point without an interval gets no whisker."""
     if not members:
         return
-    scale = UNITS[members[0].outcome].scale
+    scale = unit_of(members[0].outcome).scale
     means = [one.estimate.mean * scale for one in members]
     below = [_length(one.estimate.mean - one.estimate.low) * scale for one in members]
     above = [_length(one.estimate.high - one.estimate.mean) * scale for one in members]
@@ -169,7 +169,7 @@ def _dress(axis: Axes, title: str) -> None:
 
 def _finish(figure: Figure, left: Axes, outcome: str) -> None:
     """Label the y axis and put one legend below all panels."""
-    unit = UNITS[outcome]
+    unit = unit_of(outcome)
     name = "accuracy" if unit.scale == 100 else "log-probability"
     left.set_ylabel(f"change in {name} ({unit.noun})")
     handles, labels = left.get_legend_handles_labels()

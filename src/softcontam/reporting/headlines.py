@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from softcontam.analysis.effects import Effect, SweepEffects
 from softcontam.analysis.items import HELD_OUT, RELATED, SEEN
 from softcontam.reporting import wording
-from softcontam.reporting.wording import UNITS
+from softcontam.reporting.wording import unit_of
 
 MOST = 5
 _DUPLICATES = ("exact", "semd_synthetic", "semd_natural")
@@ -56,7 +56,7 @@ def _conditions(top: Sequence[Effect], split: str, duplicates: bool) -> list[str
 
 
 def _one_level(held_out: Effect, seen: Sequence[Effect]) -> str:
-    unit, estimate = UNITS[held_out.outcome], held_out.estimate
+    unit, estimate = unit_of(held_out.outcome), held_out.estimate
     name, dose = wording.condition_name(held_out.arm), _dose(held_out)
     size = wording.amount(estimate, unit)
     beside = "".join(f"; on seen items {wording.amount(one.estimate, unit)}" for one in seen)
@@ -74,7 +74,7 @@ def _why(effect: Effect) -> str:
 
 
 def _several_levels(held_out: Sequence[Effect]) -> str:
-    unit = UNITS[held_out[0].outcome]
+    unit = unit_of(held_out[0].outcome)
     name = wording.CONDITIONS.get(held_out[0].arm.condition, held_out[0].arm.condition)
     low, high = (pick(one.estimate.mean for one in held_out) for pick in (min, max))
     shown = sum(one.estimate.shown for one in held_out)
@@ -91,7 +91,7 @@ def _transfer(top: Sequence[Effect], margin: float) -> list[str]:
     sentences = []
     for name in dict.fromkeys(one.benchmark for one in related):
         members = [one for one in related if one.benchmark == name]
-        unit, of = UNITS[members[0].outcome], f"of {len(members)} arms with duplicates"
+        unit, of = unit_of(members[0].outcome), f"of {len(members)} arms with duplicates"
         shown = sum(one.estimate.shown for one in members)
         within = sum(wording.equivalent(one, margin) for one in members)
         low, high = (wording.number(pick(m.estimate.mean for m in members), unit, True) for pick in (min, max))

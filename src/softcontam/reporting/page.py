@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from softcontam.analysis.effects import Effect, SweepEffects
-from softcontam.analysis.items import ACCURACY, LOGPROB
+from softcontam.analysis.items import ACCURACY, LOGPROB, PARTIAL
+from softcontam.analysis.pass_at_k import is_pass_at_k
 from softcontam.reporting import figures, tables, wording
 from softcontam.reporting.blocks import Block, Bullets, Code, Figure, Folded, Heading, Paragraph
 from softcontam.reporting.headlines import headlines
+from softcontam.reporting.splits import families_blocks, halves_blocks
 from softcontam.store import Cell
 
 TINY = 200_000_000
@@ -28,7 +30,9 @@ def page(measured: SweepEffects) -> list[Block]:
         *_models(measured),
         *_figures(measured),
         *_incomplete(measured),
+        *halves_blocks(measured),
         *_tables(measured),
+        *families_blocks(measured),
         Heading("How to read this"),
         Bullets(_how_to_read(measured)),
         *_provenance(measured),
@@ -85,7 +89,7 @@ def _figures(measured: SweepEffects) -> Iterator[Block]:
 
 def _sizes(effects: Sequence[Effect]) -> str:
     """Seeds, and for each role items, chance, parse rate and the median smallest detectable effect."""
-    unit = wording.UNITS[effects[0].outcome]
+    unit = wording.unit_of(effects[0].outcome)
     counts = sorted({one.estimate.n for one in effects})
     parts = []
     for role, name in dict.fromkeys((one.role, one.benchmark) for one in effects):
@@ -126,19 +130,34 @@ def _incomplete(measured: SweepEffects) -> Iterator[Block]:
 
 
 def _tables(measured: SweepEffects) -> Iterator[Block]:
-    """Baselines, effects and contrasts of the primary outcome, then the other outcome's folded away."""
+    """Baselines, effects and contrasts of the primary outcome, then those of the other outcomes folded away."""
     primary = measured.primary
     yield from _outcome_tables(measured, primary)
-    for other in measured.outcomes - {primary}:
-        name = wording.UNITS[other].outcome
-        yield Folded(f"Second outcome: {name}", list(_outcome_tables(measured, other)))
+    if any(is_pass_at_k(one.outcome) for one in measured.effects):
+        yield Heading("Accuracy and pass@k")
+        yield Paragraph(
+            "Pass@k is the unbiased estimate (Chen et al. 2021) of the chance that one of k samples is correct. It "
+            "is averaged within and over families like the accuracy, and paired with the clean arm in the same way."
+        )
+        yield tables.pass_at_k(measured)
+    for other in measured.outcomes:
+        if other != primary:
+            name = wording.unit_of(other).outcome
+            yield Folded(f"Second outcome: {name}", list(_outcome_tables(measured, other)))
+    if measured.verdicts:
+        yield Heading("What the sandbox decided")
+        yield Paragraph(
+            "Shares of the programs that were run; outputs without a program were not run and are wrong. A timeout is "
+            "wrong too: many in one arm only point to a loaded machine. A sandbox error is neither right nor wrong."
+        )
+        yield tables.verdicts(measured)
     if measured.cells.pairs:
         yield Heading("What the arms were trained on")
         yield tables.mixtures(measured)
 
 
 def _outcome_tables(measured: SweepEffects, outcome: str) -> Iterator[Block]:
-    name = wording.UNITS[outcome].outcome
+    name = wording.unit_of(outcome).outcome
     if measured.of(outcome):
         yield Heading(f"Effects on {name}")
         yield Paragraph(_NOT_SHOWN)
@@ -170,6 +189,14 @@ def _how_to_read(measured: SweepEffects) -> list[str]:
         "the margin of chance, since such a benchmark could hardly show a change.",
         "Seen − held-out (difference in differences) is what memorizing the seen items adds; held-out − related (gap) "
         "is shallow generalization: gain on this benchmark that doesn't reach its relatives.",
+        *(
+            [
+                "Partial accuracy is the mean share of an answer that is right (ZebraLogic: of its cells), 0 for an "
+                "unparsable one."
+            ]
+            if PARTIAL in measured.outcomes
+            else []
+        ),
         "An unparsable output is wrong and counted as unparsable: compare the parse rates before comparing accuracies.",
     ]
 

@@ -22,7 +22,8 @@ def cell_table(cell: Cell) -> Table:
         table.add_column(name, justify="right")
     for name, figures in metrics["roles"].items():
         benchmark = name.rpartition("/")[0]
-        shares = (figures["accuracy"], figures["parse_rate"], metrics["chance"][benchmark])
+        chance = metrics["chance"].get(name, metrics["chance"].get(benchmark))  # older cells: by benchmark only
+        shares = (figures["accuracy"], figures["parse_rate"], chance)
         percent = ("–" if share is None else f"{100 * share:.1f} %" for share in shares)
         table.add_row(escape(name), str(figures["items"]), *percent, f"{figures['gold_logprob_per_token']:.3f}")
     return table

@@ -6,11 +6,14 @@ import math
 from collections.abc import Sequence
 
 from softcontam.analysis.effects import DID, Effect, SweepEffects
-from softcontam.analysis.items import ACCURACY
+from softcontam.analysis.items import ACCURACY, LOGPROB
 from softcontam.analysis.pairing import Arm
+from softcontam.analysis.pass_at_k import is_pass_at_k
+from softcontam.analysis.verdicts import VerdictCounts
 from softcontam.reporting import wording
 from softcontam.reporting.blocks import Table
-from softcontam.reporting.wording import UNITS, number, percent
+from softcontam.reporting.wording import number, percent, unit_of
+from softcontam.sandbox import CATEGORIES
 
 _ARM = ("condition", "rate", "copies")
 _WORDS = (
@@ -30,32 +33,32 @@ _MISSING = ("arm", "what is missing", "command that runs it")
 
 def effects(measured: SweepEffects, outcome: str) -> Table:
     """One row per effect, what it is first and then what is needed to judge it."""
-    unit, accuracy = UNITS[outcome], outcome == ACCURACY
+    unit, scored = unit_of(outcome), outcome != LOGPROB
     header = (
-        *("benchmark", "role", *_ARM, *(("clean %", "arm %") if accuracy else ("clean", "arm"))),
+        *("benchmark", "role", *_ARM, *(("clean %", "arm %") if scored else ("clean", "arm"))),
         *(f"Δ {unit.noun}", "95 % interval", "verdict", "p", "p (Holm)", "detectable"),
-        *(("parsed %", "clean parsed %", "chance %") if accuracy else ()),
+        *(("parsed %", "clean parsed %", "chance %") if scored else ()),
         *("items", "families", "seeds"),
     )
     return Table(header, [_effect_row(one, measured.margin) for one in measured.of(outcome)], _WORDS)
 
 
 def _effect_row(one: Effect, margin: float) -> list[str]:
-    unit, estimate = UNITS[one.outcome], one.estimate
+    unit, estimate = unit_of(one.outcome), one.estimate
     rates = [percent(share) for share in (one.parse_rate, one.baseline_parse_rate, one.chance)]
     return [
         *(_benchmark(one.benchmark, one.arm.setup), wording.ROLE_NAMES[one.role], *_arm(one.arm, one.copies)),
         *(number(one.baseline, unit), number(one.value, unit)),
         *(number(estimate.mean, unit, signed=True), wording.interval(estimate, unit), wording.verdict(one, margin)),
         *(wording.p_value(estimate.p), wording.p_value(one.holm), number(estimate.detectable, unit)),
-        *(rates if one.outcome == ACCURACY else []),
+        *(rates if one.outcome != LOGPROB else []),
         *(str(one.n_items), str(one.n_families), str(estimate.n)),
     ]
 
 
 def contrasts(measured: SweepEffects, outcome: str) -> Table:
     """Differences in differences (seen - held-out) and gaps (held-out - related)."""
-    unit = UNITS[outcome]
+    unit = unit_of(outcome)
     rows = [
         [
             "seen − held-out (DiD)" if one.kind == DID else "held-out − related (gap)",
@@ -77,7 +80,7 @@ def contrasts(measured: SweepEffects, outcome: str) -> Table:
 
 def baselines(measured: SweepEffects, outcome: str) -> Table:
     """The clean arm per role: each seed, the mean, parse rate, chance and headroom."""
-    unit, accuracy = UNITS[outcome], outcome == ACCURACY
+    unit, scored = unit_of(outcome), outcome != LOGPROB
     rows = []
     for one in measured.baselines:
         if one.outcome != outcome:
@@ -85,11 +88,64 @@ def baselines(measured: SweepEffects, outcome: str) -> Table:
         by_seed = ", ".join(f"{seed}: {number(value, unit)}" for seed, value in one.per_seed)
         row = [_benchmark(one.benchmark, one.setup), wording.ROLE_NAMES[one.role], str(one.n_items)]
         row.append(number(one.mean, unit))
-        if accuracy:
+        if scored:
             row += [percent(one.parse_rate), percent(one.chance), percent(1 - one.mean)]
         rows.append([*row, by_seed])
-    measures = ("mean %", "parsed %", "chance %", "headroom, points") if accuracy else ("mean",)
+    measures = ("mean %", "parsed %", "chance %", "headroom, points") if scored else ("mean",)
     return Table(("benchmark", "role", "items", *measures, "each seed"), rows, _WORDS)
+
+
+def pass_at_k(measured: SweepEffects) -> Table:
+    """Accuracy and pass@k side by side, per arm and role: clean and arm in per cent, and the change."""
+    outcomes = [ACCURACY, *(name for name in measured.outcomes if is_pass_at_k(name))]
+    by_place: dict[tuple[Arm, str, str], dict[str, Effect]] = {}
+    for one in measured.effects:
+        if one.outcome in outcomes:
+            by_place.setdefault((one.arm, one.role, one.benchmark), {})[one.outcome] = one
+    rows = []
+    for (arm, role, benchmark), found in by_place.items():
+        cells = [
+            _benchmark(benchmark, arm.setup),
+            wording.ROLE_NAMES[role],
+            *_arm(arm, next(iter(found.values())).copies),
+        ]
+        for name in outcomes:
+            effect = found.get(name)
+            cells += ["–", "–"] if effect is None else [_clean_and_arm(effect), _change(effect)]
+        rows.append(cells)
+    measures = [text for name in outcomes for text in (f"{name} %, clean → arm", f"Δ {name}, points [95 %]")]
+    return Table(("benchmark", "role", *_ARM, *measures), rows, _WORDS)
+
+
+def _clean_and_arm(effect: Effect) -> str:
+    unit = unit_of(effect.outcome)
+    return f"{number(effect.baseline, unit)} → {number(effect.value, unit)}"
+
+
+def _change(effect: Effect) -> str:
+    unit = unit_of(effect.outcome)
+    return f"{number(effect.estimate.mean, unit, signed=True)} {wording.interval(effect.estimate, unit)}"
+
+
+def verdicts(measured: SweepEffects) -> Table:
+    """How the sandbox decided the programs of each arm: shares of the programs that were run."""
+    rows = [
+        [
+            *(_benchmark(one.benchmark, one.arm.setup), wording.ROLE_NAMES[one.role]),
+            *(wording.condition_name(one.arm), wording.rate(one.arm.rate), f"{one.outputs:,}", f"{one.run:,}"),
+            *(_verdict_share(one, category) for category in CATEGORIES),
+        ]
+        for one in measured.verdicts
+    ]
+    header = ("benchmark", "role", "condition", "rate", "outputs", "run", *(f"{name} %" for name in CATEGORIES))
+    return Table(header, rows, _WORDS)
+
+
+def _verdict_share(one: VerdictCounts, category: str) -> str:
+    """A share in per cent, with the count where it is rare: one sandbox error must not round to nothing."""
+    count = one.counts.get(category, 0)
+    text = percent(one.share(category))
+    return f"<0.1 ({count})" if count and text == "0.0" else text
 
 
 def mixtures(measured: SweepEffects) -> Table:

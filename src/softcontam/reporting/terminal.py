@@ -16,7 +16,7 @@ from softcontam.reporting import wording
 
 def terminal_table(measured: SweepEffects) -> Table:
     """The effects as a compact table: one line per arm, each change with its interval."""
-    unit = wording.UNITS[measured.primary]
+    unit = wording.unit_of(measured.primary)
     by_arm: dict[Arm, list[Effect]] = {}
     for effect in measured.of(measured.primary):
         by_arm.setdefault(effect.arm, []).append(effect)
@@ -41,7 +41,7 @@ def terminal_table(measured: SweepEffects) -> Table:
 
 def _changes(effects: Sequence[Effect], role: str) -> str:
     """The changes of one arm in one role; several benchmarks stand below each other with their names."""
-    unit = wording.UNITS[effects[0].outcome]
+    unit = wording.unit_of(effects[0].outcome)
     members = [one for one in effects if one.role == role]
     lines = []
     for one in members:

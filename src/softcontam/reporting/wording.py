@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from softcontam.analysis.effects import Effect
 from softcontam.analysis.estimates import Estimate
-from softcontam.analysis.items import ACCURACY, GENERAL, HELD_OUT, LOGPROB, RELATED, SEEN
+from softcontam.analysis.items import ACCURACY, GENERAL, HELD_OUT, LOGPROB, PARTIAL, RELATED, SEEN
 from softcontam.analysis.pairing import Arm
 
 CONDITIONS = {
@@ -33,8 +33,14 @@ class Unit:
 
 UNITS = {
     ACCURACY: Unit("accuracy", 100, 1, "points"),
+    PARTIAL: Unit("partial accuracy", 100, 1, "points"),
     LOGPROB: Unit("log-probability of the gold answer", 1, 3, "nats per token"),
 }
+
+
+def unit_of(outcome: str) -> Unit:
+    """How an outcome is written; pass@k by its own name."""
+    return UNITS.get(outcome) or Unit(outcome, 100, 1, "points")
 
 
 def number(value: float, unit: Unit, signed: bool = False) -> str:
@@ -68,9 +74,12 @@ def p_value(value: float) -> str:
 
 def interval(estimate: Estimate, unit: Unit) -> str:
     """The interval in brackets; a dash where there is none."""
-    if math.isnan(estimate.low):
-        return "–"
-    return f"[{number(estimate.low, unit)}, {number(estimate.high, unit)}]"
+    return bounds(estimate.low, estimate.high, unit)
+
+
+def bounds(low: float, high: float, unit: Unit) -> str:
+    """Two bounds in brackets; a dash where there are none."""
+    return "–" if math.isnan(low) else f"[{number(low, unit)}, {number(high, unit)}]"
 
 
 def condition_name(arm: Arm) -> str:

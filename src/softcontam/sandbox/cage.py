@@ -163,8 +163,12 @@ class Cage:
                 raise
         return self._zygotes
 
+    def _cpu_s(self, limits: Limits) -> int:
+        """Seconds of processor time for one process; more for a slow interpreter, so that verdicts don't hang on it."""
+        return max(1, math.ceil(limits.cpu_s * self.backend.slowness))
+
     def _job(self, role: str, limits: Limits, **content: Any) -> dict[str, Any]:
-        cpu = max(1, math.ceil(limits.cpu_s))
+        cpu = self._cpu_s(limits)
         return {
             "role": role,
             "cpu_s": cpu,
@@ -196,7 +200,7 @@ class Cage:
         cpu = 0.0
         for number, (given, expected) in enumerate(tests.cases, 1):
             program.send(self._job("stdio", limits, program=submission.program, stdin=given))
-            ended = program.receive(max(1, math.ceil(limits.cpu_s)) * limits.wall_factor + GRACE_S)
+            ended = program.receive(self._cpu_s(limits) * limits.wall_factor + GRACE_S)
             cpu += float(ended["cpu_s"])
             category, detail = _decide_output(ended, expected)
             self._discard_if_spent(ended)

@@ -32,7 +32,12 @@ SQUARES = "assert f(3) == 9\nassert f(4) == 16"
 """What ``f`` has to do; none of the programs does."""
 
 _TELL = '''
-import os, sys, ctypes, time, signal, socket, resource, gc
+import os, sys, time, signal, gc
+for _name in ("ctypes", "socket", "resource"):  # an interpreter may lack them, as that of WebAssembly does
+    try:
+        globals()[_name] = __import__(_name)
+    except ImportError:
+        globals()[_name] = None
 def tell(harm):
     raise Exception("ESCAPED " + str(harm)[:150])
 def tried(*actions):

@@ -199,12 +199,10 @@ def _compile(build: Build, target: Path) -> None:
 
 def _prepare(build: Build, compiled: Path, target: Path) -> None:
     """Make the folders ``code`` and, from a zip file, ``lib``: the standard library alone, not compressed."""
-    code, library, scratch = target / "code", target / "lib", target.parent / "scratch"
-    for folder in (code, scratch):
-        folder.mkdir(parents=True)
-    whole = build.library
+    code, library, whole = target / "code", target / "lib", build.library
+    code.mkdir(parents=True)
     if build.zip_name:
-        whole = scratch / "whole"
+        whole = target.parent / "whole"
         whole.mkdir()
         shutil.copyfile(build.library, whole / build.zip_name)
     folders = [(str(whole), LIBRARY_SEEN_AS, False), (str(_INSIDE), "/source", False), (str(code), "/made", True)]
@@ -230,7 +228,7 @@ def _in_process(function: str, *arguments: Any) -> None:
         f"{INSIDE_ONLY.format(code=str(CODE))}sys.path.append({str(packages())!r}); "
         f"from softcontam.sandbox.inside import wasm_engine; wasm_engine.{function}(*{plain!r})"
     )
-    done = subprocess.run([base_program(), "-S", "-c", code], capture_output=True, text=True)
+    done = subprocess.run([base_program(), "-s", "-S", "-P", "-B", "-c", code], capture_output=True, text=True)
     if done.returncode:
         said = done.stderr.strip().splitlines()
         raise SandboxError(f"wasmtime: {function} failed ({said[-1] if said else f'exit status {done.returncode}'})")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import platform
 import resource
 import signal
 import struct
@@ -40,11 +39,14 @@ membarrier 324 283; statx 332 291; rseq 334 293; faccessat2 439 439; epoll_pwait
 Not among them: starting programs and processes, sockets, signals to others, changing modes, owners and limits, tracing.
 """
 
-CONDITIONAL = """
-ioctl 16 29; socketpair 53 199; clone 56 220; kill 62 129; fcntl 72 25; tkill 200 130; tgkill 234 131
-prlimit64 302 261; clone3 435 435
+CONDITIONAL = "ioctl 16 29; socketpair 53 199; fcntl 72 25; clone3 435 435"
+"""System calls that are allowed with certain arguments only; see :func:`common_filter`."""
+
+FORKING = """
+clone 56 220; kill 62 129; tkill 200 130; tgkill 234 131; prlimit64 302 261; setrlimit 160 164; setsid 112 157
+prctl 157 167; pidfd_open 434 434; close_range 436 436
 """
-"""System calls that are allowed with certain arguments only; see :func:`seccomp_program`."""
+"""System calls that a process needs to fork, limit and end children; see :func:`child_filter`."""
 
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _ALLOW, _EPERM, _ENOSYS, _KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
@@ -88,38 +90,52 @@ def syscall_numbers(table: str, machine: str) -> dict[str, int]:
     return {entry[0]: int(entry[column]) for entry in entries if entry[column] != "-"}
 
 
-def seccomp_program(machine: str, pid: int) -> bytes:
-    """The filter as BPF: :data:`SYSCALLS` pass, :data:`CONDITIONAL` with certain arguments, all others fail.
+Instruction = tuple[int, int, int, int]
 
-    Allowed with conditions: new threads (no processes), signals to ``pid`` alone, reading limits, harmless kinds of
-    ioctl and fcntl, pairs of connected unix sockets.
+
+def _where(number: int, word: int, test: int, values: Sequence[int], failing: int = _EPERM) -> list[Instruction]:
+    """Allow a call where one 32-bit word of its arguments passes the test for one of the values."""
+    body: list[Instruction] = [(_LOAD, 0, 0, _AT_ARGUMENTS + 4 * word)]
+    for value in values:
+        body += [(test, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
+    body.append((_RETURN, 0, 0, failing))
+    return [(_EQUAL, 0, len(body), number), *body]
+
+
+def common_filter(machine: str) -> list[Instruction]:
+    """The filter of a process and of all its children, as BPF.
+
+    :data:`SYSCALLS` and :data:`FORKING` pass, :data:`CONDITIONAL` with certain arguments (harmless kinds of ioctl and
+    fcntl, pairs of connected unix sockets), all others fail.
     """
     numbers = syscall_numbers(CONDITIONAL, machine)
     code = [
         (_LOAD, 0, 0, _AT_ARCHITECTURE),
-        (_EQUAL, 1, 0, _ARCHITECTURES.get(machine, (0, 0))[1]),
+        (_EQUAL, 1, 0, _ARCHITECTURES[machine][1]),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _AT_NUMBER),
     ]
-    for number in sorted(syscall_numbers(SYSCALLS, machine).values()):
+    for number in sorted([*syscall_numbers(SYSCALLS, machine).values(), *syscall_numbers(FORKING, machine).values()]):
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
+    code += _where(numbers["ioctl"], 2, _EQUAL, _IOCTLS)
+    code += _where(numbers["fcntl"], 2, _EQUAL, _FCNTLS)
+    code += _where(numbers["socketpair"], 0, _EQUAL, [_AF_UNIX])
+    # glibc takes clone, whose flags can be looked at, where clone3 does not exist
+    code += [(_EQUAL, 0, 1, numbers["clone3"]), (_RETURN, 0, 0, _ENOSYS), (_RETURN, 0, 0, _EPERM)]
+    return code
 
-    def allow_where(name: str, word: int, test: int, values: Sequence[int], failing: int = _EPERM) -> None:
-        """Allow a call where one 32-bit word of its arguments passes the test for one of the values."""
-        body = [(_LOAD, 0, 0, _AT_ARGUMENTS + 4 * word)]
-        for value in values:
-            body += [(test, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
-        body.append((_RETURN, 0, 0, failing))
-        code.append((_EQUAL, 0, len(body), numbers[name]))
-        code.extend(body)
 
-    allow_where("clone", 0, _ANY_BIT, [_CLONE_THREAD])
-    for name in ("kill", "tkill", "tgkill"):
-        # tkill takes a thread's id: the main thread has that of the process
-        allow_where(name, 0, _EQUAL, [pid])
-    allow_where("ioctl", 2, _EQUAL, _IOCTLS)
-    allow_where("fcntl", 2, _EQUAL, _FCNTLS)
-    allow_where("socketpair", 0, _EQUAL, [_AF_UNIX])
+def child_filter(machine: str, pid: int) -> list[Instruction]:
+    """What a child may not do of that which :func:`common_filter` allows, as BPF, installed on top of it.
+
+    Left of :data:`FORKING`: new threads (no processes), signals to itself (``pid``), reading limits. Small, because the
+    kernel works through it once for each system call that exists, in every child.
+    """
+    numbers = syscall_numbers(FORKING, machine)
+    code: list[Instruction] = [(_LOAD, 0, 0, _AT_NUMBER)]
+    code += _where(numbers["clone"], 0, _ANY_BIT, [_CLONE_THREAD])
+    for name in ("kill", "tkill", "tgkill"):  # tkill takes a thread's id: the main thread has that of the process
+        code += _where(numbers[name], 0, _EQUAL, [pid])
     code += [  # prlimit64 that sets nothing: the pointer, two words, is null
         (_EQUAL, 0, 6, numbers["prlimit64"]),
         (_LOAD, 0, 0, _AT_ARGUMENTS + 16),
@@ -128,23 +144,21 @@ def seccomp_program(machine: str, pid: int) -> bytes:
         (_EQUAL, 0, 1, 0),
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _EPERM),
-        # glibc takes clone, whose flags can be looked at, where clone3 does not exist
-        (_EQUAL, 0, 1, numbers["clone3"]),
-        (_RETURN, 0, 0, _ENOSYS),
-        (_RETURN, 0, 0, _EPERM),
     ]
-    return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
+    for name in ("setrlimit", "setsid", "prctl", "pidfd_open"):
+        code += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _EPERM)]
+    return [*code, (_RETURN, 0, 0, _ALLOW)]
 
 
-def filter_system_calls() -> None:
-    """Let this process, for the rest of its life, make the calls of :func:`seccomp_program` only.
+def install(code: Sequence[Instruction]) -> None:
+    """Let this process and its children make, for the rest of their lives, only the calls that a filter allows.
 
     Raises:
         CannotConfine: the kernel refuses.
     """
-    program = seccomp_program(platform.machine(), os.getpid())
+    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
     buffer = ctypes.create_string_buffer(program, len(program))
-    filter_ = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
+    filter_ = struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer))
     libc = _libc()
     if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.create_string_buffer(filter_, len(filter_)), 0, 0):
         raise CannotConfine(f"seccomp: {os.strerror(ctypes.get_errno())}")
@@ -198,12 +212,13 @@ def landlock(readable: Sequence[str], folder: str) -> None:
     os.close(ruleset)
 
 
-def limit(cpu_s: int, memory_bytes: int | None, file_bytes: int, processes: int | None = 64) -> None:
+def limit(cpu_s: int, memory_bytes: int, file_bytes: int, hosts_wasm: bool = False) -> None:
     """Set the limits of this process; beyond ``cpu_s`` or ``file_bytes`` the kernel ends it.
 
     Args:
-        memory_bytes: None where something other than the kernel limits it.
-        processes: of this user, threads counted; None for as many as before.
+        memory_bytes: of address space.
+        hosts_wasm: WebAssembly can start nothing, but wasmtime starts threads and reserves gigabytes of address space:
+            ``memory_bytes`` is of writable memory then, and the number of processes is left as it is.
     """
     limits = {
         resource.RLIMIT_CPU: (cpu_s, cpu_s + 1),
@@ -211,10 +226,10 @@ def limit(cpu_s: int, memory_bytes: int | None, file_bytes: int, processes: int 
         resource.RLIMIT_NOFILE: (64, 64),
         resource.RLIMIT_CORE: (0, 0),
     }
-    if memory_bytes is not None:
-        limits[resource.RLIMIT_AS] = (memory_bytes, memory_bytes)
-    if processes is not None:
-        limits[resource.RLIMIT_NPROC] = (processes, processes)
+    if hosts_wasm:
+        limits[resource.RLIMIT_DATA] = (memory_bytes, memory_bytes)
+    else:
+        limits |= {resource.RLIMIT_AS: (memory_bytes, memory_bytes), resource.RLIMIT_NPROC: (64, 64)}
     for which, (soft, hard) in limits.items():
         ceiling = resource.getrlimit(which)[1]
         if ceiling != resource.RLIM_INFINITY:

@@ -45,6 +45,7 @@ class CountedSink(io.RawIOBase):
 def main(job: dict[str, Any]) -> None:
     """Run the job and end the process."""
     os.chdir(FOLDER)
+    os.environ.pop("PYTHONHOME", None)
     random.seed(0)
     if job["role"] == "stdio":
         os._exit(run_stdio(job["program"]))

@@ -17,6 +17,9 @@ from softcontam.sandbox.inside.wasm_entry import main
 main({job})
 """
 
+HOST_BYTES = 512 * 2**20
+"""Writable memory that the process around the machine may take, the stack of its code included."""
+
 FIRST_FREE = 5
 """Descriptors below are replaced in each child."""
 

@@ -12,7 +12,9 @@ import importlib
 import io
 import json
 import os
+import platform
 import random
+import select
 import signal
 import socket
 import struct
@@ -28,7 +30,7 @@ from softcontam.sandbox.inside import confine
 from softcontam.sandbox.inside.folder import empty, too_much
 from softcontam.sandbox.inside.guest import Guest, run_stdio
 from softcontam.sandbox.inside.judge import Judge
-from softcontam.sandbox.inside.wasm_job import WasmJobs
+from softcontam.sandbox.inside.wasm_job import HOST_BYTES, WasmJobs
 from softcontam.sandbox.inside.wire import Channel
 
 PRELOADED = (
@@ -73,6 +75,8 @@ class Zygote:
                 confine.drop_capabilities()
             if "landlock" in self.settings["confine"]:
                 confine.landlock(self.settings["readable"], str(self.folder))
+            if "seccomp" in self.settings["confine"]:
+                confine.install(confine.common_filter(platform.machine()))
             gc.collect()
             gc.freeze()
         except Exception as error:
@@ -141,7 +145,7 @@ class Zygote:
             else:
                 os.close(target)  # whatever it is, the control socket perhaps: not for the tested code
         if self.wasm is not None:  # which sees no descriptor of this process; wasmtime needs the module's file
-            confine.limit(job["cpu_s"], None, job["file_bytes"], processes=None)
+            confine.limit(job["cpu_s"], job["memory_bytes"] + HOST_BYTES, job["file_bytes"], hosts_wasm=True)
             os._exit(self.wasm.run(job))
         os.closerange(5, os.sysconf("SC_OPEN_MAX"))
         sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb", closefd=False), encoding="utf-8")
@@ -150,25 +154,25 @@ class Zygote:
         random.seed(0)
         confine.limit(job["cpu_s"], job["memory_bytes"], job["file_bytes"])
         if "seccomp" in self.settings["confine"]:
-            confine.filter_system_calls()
+            confine.install(confine.child_filter(platform.machine(), os.getpid()))
         roles: dict[str, Callable[[dict[str, Any]], int]] = {"guest": _guest, "judge": _judge, "stdio": _stdio}
         os._exit(roles[job["role"]](job))
 
     def _wait(self, child: int, job: dict[str, Any], out: BinaryIO, begun: float) -> dict[str, Any]:
         """Wait for the child within its wall clock and room; then end what is left of its session."""
-        killed, pause, looked = None, 0.0005, begun
-        while True:
-            ended, status, used = os.wait4(child, os.WNOHANG)
-            now = time.monotonic()
-            if ended:
-                break
-            if killed is None and now - looked > _LOOK_EVERY_S:
-                looked = now
-                killed = self._reason_to_kill(job, out, now - begun)
-                if killed:
-                    self._kill_session(child)
-            time.sleep(pause)
-            pause = min(pause * 1.3, 0.01)
+        killed, looked = None, begun
+        with _Ending(child) as ending:
+            while True:
+                ended, status, used = os.wait4(child, os.WNOHANG)
+                now = time.monotonic()
+                if ended:
+                    break
+                if killed is None and now - looked > _LOOK_EVERY_S:
+                    looked = now
+                    killed = self._reason_to_kill(job, out, now - begun)
+                    if killed:
+                        self._kill_session(child)
+                ending.wait(_LOOK_EVERY_S)
         self._kill_session(child)
         killed = killed or self._reason_to_kill(job, out, 0.0)
         return {
@@ -191,6 +195,30 @@ class Zygote:
     def _kill_session(child: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)
+
+
+class _Ending:
+    """Waits for a child's end without asking all the time, where the system can tell (Linux); else asks often."""
+
+    def __init__(self, child: int) -> None:
+        try:
+            self.descriptor = os.pidfd_open(child)
+        except (AttributeError, OSError):
+            self.descriptor = -1
+
+    def __enter__(self) -> _Ending:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end, at most so long."""
+        if self.descriptor >= 0:
+            select.select([self.descriptor], [], [], seconds)
+        else:
+            time.sleep(0.001)
 
 
 def _guest(job: dict[str, Any]) -> int:
