@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from softcontam.config import (
     BenchmarkConfig,
     ConditionConfig,
     Config,
+    EvalConfig,
     MixtureConfig,
     ModelConfig,
     PathsConfig,
@@ -28,16 +29,25 @@ CHANCE = {"puzzles": 0.25, "riddles": 0.2, "chat": 0.0}
 
 
 def config(kind: str = "clean", seed: int = 0, rate: float = 0.0, **changes: Any) -> Config:
-    """A complete config of one cell; ``changes`` are ``level``, ``copies``, ``model`` or ``note``."""
+    """A complete config of one cell.
+
+    ``changes`` are ``level``, ``copies``, ``model``, ``note``, ``difficulty``, ``samples`` or ``pass_at``.
+    """
     return Config(
         experiment="fake",
         seed=seed,
         seeds=SeedsConfig(seed + 1, seed + 2, seed + 3, seed + 4),
-        benchmark=BenchmarkConfig(name="puzzles", module="puzzles", banks={"topical": BankConfig(source="parquet")}),
+        benchmark=BenchmarkConfig(
+            name="puzzles",
+            module="puzzles",
+            banks={"topical": BankConfig(source="parquet")},
+            difficulty=changes.get("difficulty"),
+        ),
         condition=ConditionConfig(kind, changes.get("level")),
         mixture=MixtureConfig(PoolConfig("pool"), n_rows=100, rate=rate, copies=changes.get("copies")),
         model=ModelConfig(name=changes.get("model", "tiny"), path="tinyworld", note=changes.get("note", "")),
         train=TrainConfig(recipe="plain", lr=1e-4, epochs=1, batch_size=4, micro_batch_size=4, max_length=64),
+        eval=EvalConfig(samples=changes.get("samples", 1), temperature=0.7, pass_at=changes.get("pass_at", [])),
         paths=PathsConfig("runs", "reports", "data"),
     )
 
@@ -60,8 +70,10 @@ class Outcomes:
         logprob: float = -2.0,
         tokens: int = 2,
         parse_ok: bool | None = True,
+        partial: float | None = None,
+        verdicts: Sequence[str | None] | None = None,
     ) -> Outcomes:
-        """Add the samples of one item."""
+        """Add the samples of one item; without ``partial`` and ``verdicts`` there are no such columns (older cells)."""
         for sample, value in enumerate(correct):
             self.rows.append(
                 {
@@ -79,6 +91,8 @@ class Outcomes:
                     "copies": copies,
                     "gold_logprob": logprob,
                     "gold_tokens": tokens,
+                    **({} if partial is None else {"partial": partial}),
+                    **({} if verdicts is None else {"verdict": verdicts[sample]}),
                 }
             )
         return self
@@ -88,8 +102,10 @@ class Outcomes:
         return pd.DataFrame(self.rows).astype({"correct": "boolean", "parse_ok": "boolean", "finished": "boolean"})
 
 
-def add_cell(store: Store, settings: Config, outcomes: Outcomes, **metrics: Any) -> Cell:
-    """Store a done cell."""
+def add_cell(
+    store: Store, settings: Config, outcomes: Outcomes, families: pd.DataFrame | None = None, **metrics: Any
+) -> Cell:
+    """Store a done cell; without ``families`` it is one from before they were recorded."""
     inputs = {"benchmark": "b" * 8} | ({} if settings.condition.kind == "clean" else {"bank:topical": "c" * 8})
     cell = store.freeze(settings, inputs)
     inserted = round(settings.mixture.rate * settings.mixture.n_rows)
@@ -104,6 +120,8 @@ def add_cell(store: Store, settings: Config, outcomes: Outcomes, **metrics: Any)
         "chance": CHANCE,
     }
     write_parquet(cell.folder / "outcomes.parquet", outcomes.frame())
+    if families is not None:
+        write_parquet(cell.folder / "families.parquet", families)
     (cell.folder / "metrics.json").write_text(json.dumps({**figures, **metrics}))
     cell.set_status(DONE)
     return cell

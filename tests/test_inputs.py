@@ -24,7 +24,8 @@ def put(path: Path, text: str) -> Path:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     for name in ("pool/train.jsonl", "other_pool/train.jsonl", "bank.parquet", "items/a/test.parquet",
-                 "items/b/test.parquet", "general.jsonl", "fresh.jsonl", "rewordings.jsonl", "only.jsonl"):  # fmt: skip
+                 "items/b/test.parquet", "general.jsonl", "fresh.jsonl", "rewordings.jsonl", "only.jsonl",
+                 "difficulty.csv"):  # fmt: skip
         put(tmp_path / "data" / name, f"content of {name}")
     return tmp_path / "data"
 
@@ -41,6 +42,7 @@ def complete(data: Path) -> Config:
         "semd_synthetic": BankConfig("labelled_pairs", "only.jsonl"),
     }
     one.benchmark.only_items_with = ["semd_synthetic"]
+    one.benchmark.difficulty = "difficulty.csv"
     one.eval.general = [EvalBenchmark(name="general", module="x", path="general.jsonl")]
     one.eval.fresh = [EvalBenchmark(name="fresh", module="x", path="fresh.jsonl")]
     return one
@@ -56,6 +58,7 @@ FILES = [
     "fresh.jsonl",
     "rewordings.jsonl",
     "only.jsonl",
+    "difficulty.csv",
 ]
 
 

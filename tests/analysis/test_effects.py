@@ -275,3 +275,19 @@ def test_arms_in_other_slots_are_pointed_out(tmp_path: Path) -> None:
     path = store.cell(store.sweep("fake")["cells"][1]).folder / "metrics.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"slots_sha256": "elsewhere"}))
     assert any("different slots" in note for note in measure(store, "fake").notes)
+
+
+def test_chance_is_that_of_the_role_and_of_the_benchmark_in_older_cells(tmp_path: Path) -> None:
+    def both(right: int) -> Outcomes:
+        return ten(right, "seen", outcomes=ten(right))
+
+    store = Store(tmp_path)
+    by_role = {"puzzles/seen": 0.1, "puzzles/held_out": 0.3, "puzzles": 0.9}
+    sweep(store, [add_cell(store, config(), both(2), chance=by_role)])
+    assert {one.role: one.chance for one in measure(store, "fake").baselines if one.outcome == "accuracy"} == {
+        "seen": 0.1,
+        "held_out": 0.3,
+    }
+    older = Store(tmp_path / "older")
+    sweep(older, [add_cell(older, config(), both(2))])
+    assert {one.chance for one in measure(older, "fake").baselines if one.outcome == "accuracy"} == {0.25}

@@ -189,10 +189,22 @@ class TestStrata:
         assert len(turns) == 40
         assert all(abs(count - 200 * share) < spread for count in turns.values())
 
-    def test_the_largest_family_is_in_either_half_as_often(self) -> None:
-        benchmark = with_strata({"": [9, 5, 3, 2, 2, *[1] * 30]})
-        seen = sum("/0" in families(split_by_family(benchmark, 0.5, seed))[0] for seed in range(200))
-        assert 72 < seen < 128
+    @pytest.mark.parametrize("share", [0.3, 0.5])
+    def test_a_family_is_seen_as_often_whatever_its_size_and_stratum(self, share: float) -> None:
+        benchmark = with_strata({"a": [9, 5, 3, 2, 2, *[1] * 30], "b": [4, *[1] * 11], "c": [3, 3, 3]})
+        turns: Counter[str] = Counter()
+        for seed in range(400):
+            turns.update(families(split_by_family(benchmark, share, seed))[0])
+        spread = 4 * math.sqrt(400 * share * (1 - share))
+        assert len(turns) == len(benchmark.families())
+        assert all(abs(count - 400 * share) < spread for count in turns.values())
+
+    def test_large_families_stand_against_each_other(self) -> None:
+        benchmark = with_strata({"": [15, 13, 11, 9, *[1] * 60]})
+        for seed in range(30):
+            split = split_by_family(benchmark, 0.5, seed)
+            large = {item.family for item in split.seen} & {"/0", "/1", "/2", "/3"}
+            assert len(large & {"/0", "/1"}) == len(large & {"/2", "/3"}) == 1
 
     @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
     def test_any_mix_of_strata_and_sizes_keeps_the_share(self, share: float) -> None:

@@ -142,7 +142,12 @@ def _seed_halves(
 
 def _welch(first: pd.Series[float], second: pd.Series[float]) -> tuple[float, float]:
     """The interval of a difference of means of independent samples; NaN where there is no spread to build it on."""
-    if min(len(first), len(second)) < 2 or first.var() + second.var() == 0:
+    if min(len(first), len(second)) < 2:
         return math.nan, math.nan
-    interval = stats.ttest_ind(first, second, equal_var=False).confidence_interval(CONFIDENCE)
-    return float(interval.low), float(interval.high)
+    errors = [float(values.var()) / len(values) for values in (first, second)]
+    if sum(errors) == 0:
+        return math.nan, math.nan
+    freedom = sum(errors) ** 2 / (errors[0] ** 2 / (len(first) - 1) + errors[1] ** 2 / (len(second) - 1))
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(sum(errors))
+    difference = float(first.mean() - second.mean())
+    return difference - half, difference + half

@@ -23,6 +23,7 @@ ROLES = (SEEN, HELD_OUT, RELATED, GENERAL)
 
 _READ = ["role", "benchmark", "item_id", "family", "parse_ok", "correct", "copies", "gold_logprob", "gold_tokens"]
 _READ_IF_THERE = ["partial", "verdict"]
+_THERE: tuple[list[str], ...] = (_READ_IF_THERE, ["partial"], ["verdict"], [])
 _ITEM = ["role", "benchmark", "item_id"]
 _GROUP = ["cell", "role", "benchmark"]
 
@@ -177,9 +178,9 @@ def _check_same_items(both: pd.DataFrame, items: pd.DataFrame, partners: pd.Data
 
 def _read(cell: Cell) -> pd.DataFrame:
     path = cell.folder / "outcomes.parquet"
-    for columns in ([*_READ, *_READ_IF_THERE], _READ):  # the second for older cells
+    for there in _THERE:  # older cells have neither
         try:
-            frame = pd.read_parquet(path, columns=columns)
+            frame = pd.read_parquet(path, columns=[*_READ, *there])
             break
         except (OSError, ValueError):
             continue

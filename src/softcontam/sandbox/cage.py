@@ -102,6 +102,21 @@ class _Zygote:
             raise _Broken("no answer")
         return message
 
+    def post_mortem(self) -> dict[str, Any]:
+        """How the process ended that should have answered.
+
+        Raises:
+            _Broken: it is still there.
+        """
+        try:
+            status = self.process.wait(1)
+        except subprocess.TimeoutExpired:
+            raise _Broken("no answer in time") from None
+        # bubblewrap ends with 128 and the number of the signal that ended what it ran
+        number = -status if status < 0 else status - 128 if status > 128 else None
+        nothing = {"report": "", "stderr": "", "killed": None, "cpu_s": 0.0, "wall_s": 0.0}
+        return {**nothing, "status": status, "signal": number, "spent": True}
+
     def stop(self) -> None:
         """End the process and all of its session, and remove its folder."""
         self.control.close()
@@ -188,11 +203,14 @@ class Cage:
             judge.send(judge_job, ours)
             program.send(self._job("guest", limits, program=submission.program, setup=tests.setup), theirs)
         patience = judge_job["wall_s"] + GRACE_S
-        judged = judge.receive(patience)
+        try:
+            judged = judge.receive(patience)
+        except _Broken:
+            judged = judge.post_mortem()
         ended = program.receive(patience)
         cpu = float(ended["cpu_s"]) + float(judged["cpu_s"])
         category, detail = _decide(judged, ended, nonce)
-        self._discard_if_spent(ended)
+        self._discard_if_spent(ended, judged)
         return self._verdict(category, detail, cpu)
 
     def _with_input(self, submission: Submission, tests: StdioTests, program: _Zygote) -> Verdict:
@@ -208,9 +226,9 @@ class Cage:
                 return self._verdict(category, f"test {number} of {len(tests.cases)}: {detail}", cpu)
         return self._verdict("pass", "", cpu)
 
-    def _discard_if_spent(self, ended: dict[str, Any]) -> None:
-        """Start anew where a program left a folder that could not be emptied."""
-        if ended.get("spent"):
+    def _discard_if_spent(self, *ended: dict[str, Any]) -> None:
+        """Start anew where a program left a folder that could not be emptied, or the tests' process was ended."""
+        if any(one.get("spent") for one in ended):
             self.close()
 
     def _verdict(self, category: Category, detail: str, cpu_s: float = 0.0) -> Verdict:
@@ -224,6 +242,8 @@ def _ended_by_limit(ended: dict[str, Any]) -> tuple[Category, str] | None:
         return "timeout", f"more than {ended['wall_s']:.1f} s on the clock"
     if killed is not None or number == signal.SIGXFSZ:
         return "output_limit", f"too much {'output' if killed == 'output' else 'in files'}"
+    if number in (signal.SIGPROF, signal.SIGALRM):
+        return "timeout", "a timer ran out"
     if number == signal.SIGXCPU or (number == signal.SIGKILL and ended["cpu_s"] >= 1):
         return "timeout", f"{ended['cpu_s']:.1f} s of processor time"
     if number == signal.SIGKILL:

@@ -1,7 +1,9 @@
-"""A process that waits inside the sandbox and forks one child for each program or set of tests.
+"""A process that waits inside the sandbox and forks one child for each program; the tests run in another such process.
 
 Starting Python costs more than running a small program. A child is confined further than its parent (no processes, no
 sockets, no signals to others), has a private folder that is emptied after it, and is gone before the next one starts.
+The tests, which are the data set's and no model's, run one after the other in a process without children; where they
+take too long, the kernel ends it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import os
 import platform
 import random
+import resource
 import select
 import signal
 import socket
@@ -22,7 +25,6 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -84,7 +86,8 @@ class Zygote:
             return
         self._reply({"op": "up"})
         while (job := self._next_job()) is not None:
-            self._reply(self._run(*job))
+            here = job[0]["role"] == "judge" and self.wasm is None
+            self._reply(_judge_here(*job) if here else self._run(*job))
 
     def _next_job(self) -> tuple[dict[str, Any], int] | None:
         """A job and the file descriptor that came with it (-1 for none)."""
@@ -148,15 +151,12 @@ class Zygote:
             confine.limit(job["cpu_s"], job["memory_bytes"] + HOST_BYTES, job["file_bytes"], hosts_wasm=True)
             os._exit(self.wasm.run(job))
         os.closerange(5, os.sysconf("SC_OPEN_MAX"))
-        sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb", closefd=False), encoding="utf-8")
-        sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb", closefd=False), encoding="utf-8")
-        sys.stderr = io.TextIOWrapper(os.fdopen(2, "wb", closefd=False), encoding="utf-8", write_through=True)
         random.seed(0)
         confine.limit(job["cpu_s"], job["memory_bytes"], job["file_bytes"])
         if "seccomp" in self.settings["confine"]:
             confine.install(confine.child_filter(platform.machine(), os.getpid()))
-        roles: dict[str, Callable[[dict[str, Any]], int]] = {"guest": _guest, "judge": _judge, "stdio": _stdio}
-        os._exit(roles[job["role"]](job))
+        os.close(4)
+        os._exit(_guest(job) if job["role"] == "guest" else run_stdio(job["program"]))
 
     def _wait(self, child: int, job: dict[str, Any], out: BinaryIO, begun: float) -> dict[str, Any]:
         """Wait for the child within its wall clock and room; then end what is left of its session."""
@@ -222,18 +222,37 @@ class _Ending:
 
 
 def _guest(job: dict[str, Any]) -> int:
-    os.close(4)
     Guest(Channel.over_descriptors(3, 3)).run(job["program"], job["setup"])
     return 0
 
 
-def _judge(job: dict[str, Any]) -> int:
-    outcome = Judge(Channel.over_descriptors(3, 3)).run(job["tests"], job["entry_points"], job["nonce"])
-    os.close(3)
-    os.write(4, json.dumps(outcome).encode())
-    return 0
+class _Discard(io.TextIOBase):
+    """Where the tests print to."""
+
+    def write(self, text: str) -> int:
+        """Take the text and keep nothing."""
+        return len(text)
 
 
-def _stdio(job: dict[str, Any]) -> int:
-    os.close(4)
-    return run_stdio(job["program"])
+def _judge_here(job: dict[str, Any], descriptor: int) -> dict[str, Any]:
+    """Run tests in this process. The signals of both timers end it, whatever the tests do."""
+    begun, cpu_begun = time.monotonic(), time.process_time()
+    resource.setrlimit(resource.RLIMIT_AS, (job["memory_bytes"], resource.getrlimit(resource.RLIMIT_AS)[1]))
+    random.seed(0)
+    signal.setitimer(signal.ITIMER_PROF, job["cpu_s"])
+    signal.setitimer(signal.ITIMER_REAL, job["wall_s"])
+    printed, sys.stdout = sys.stdout, _Discard()
+    try:
+        judge = Judge(Channel.over_descriptors(descriptor, descriptor))
+        report = judge.run(job["tests"], job["entry_points"], job["nonce"])
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.stdout = printed
+        os.close(descriptor)
+    return {
+        **{"op": "ended", "status": 0, "signal": None, "killed": None, "stdout": "", "stderr": ""},
+        "report": json.dumps(report),
+        "cpu_s": time.process_time() - cpu_begun,
+        "wall_s": time.monotonic() - begun,
+    }
