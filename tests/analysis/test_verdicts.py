@@ -37,6 +37,17 @@ def test_a_sample_that_the_sandbox_failed_on_is_left_out_of_its_item_and_counted
     assert [note for note in measured.notes if "failed on 1 of 8 programs of puzzles (held_out)" in note]
 
 
+def test_pass_at_k_counts_the_samples_that_were_decided(tmp_path: Path) -> None:
+    store, cells = Store(tmp_path / "runs"), []
+    for kind, rate in (("clean", 0.0), ("exact", 0.1)):
+        outcomes = Outcomes().add("held_out", "a", [True, False, False, None]).add("held_out", "b", [False] * 4)
+        cells.append(add_cell(store, config(kind, 0, rate, samples=4, pass_at=[2, 4]), outcomes))
+    sweep(store, cells)
+    by_name = {one.outcome: one for one in measure(store, "fake").baselines}
+    assert by_name["pass@2"].mean == pytest.approx((2 / 3 + 0) / 2)  # two of the three pairs of decided samples
+    assert (by_name["pass@4"].mean, by_name["pass@4"].n_items) == (0.0, 1)
+
+
 def test_an_item_without_any_verdict_is_undecided_in_both_arms(tmp_path: Path) -> None:
     measured = judged(Store(tmp_path / "runs"), [[BROKEN], [WRONG]], [[RIGHT], [RIGHT]])
     effect = next(one for one in measured.effects if one.outcome == "accuracy")

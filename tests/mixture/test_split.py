@@ -259,14 +259,14 @@ class TestDifficulty:
 
         assert spread(difficulty) < spread(None) / 5
 
-    def test_the_extremes_are_spread_as_well_as_the_mean(
-        self, benchmark: Benchmark, difficulty: dict[str, float]
-    ) -> None:
-        """A hard tail in one half and many middling ones in the other would have equal means too."""
-        hardest = sorted(difficulty, key=difficulty.__getitem__)[-len(difficulty) // 4 :]
+    def test_each_degree_of_difficulty_is_in_both_halves_alike(self) -> None:
+        """Very easy and very hard ones against middling ones would have equal means too."""
+        benchmark = made_up_benchmark(40, 1)
+        order = random.Random(3).sample([item.item_id for item in benchmark.items], 40)
+        difficulty = {item_id: float(rank) for rank, item_id in enumerate(order)}
         for seed in range(20):
             seen = {item.item_id for item in split_by_family(benchmark, 0.5, seed, difficulty).seen}
-            assert 0.3 < len(seen & set(hardest)) / len(hardest) < 0.7
+            assert [len(seen & set(order[first : first + 4])) for first in range(0, 40, 4)] == [2] * 10
 
     def test_size_and_share_are_kept(self, benchmark: Benchmark, difficulty: dict[str, float]) -> None:
         for seed in range(20):

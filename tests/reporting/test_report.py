@@ -11,6 +11,7 @@ from rich.console import Console
 from softcontam.analysis.effects import MARGIN, measure
 from softcontam.errors import ConfigError
 from softcontam.report import Report, main, read_settings, write_report
+from softcontam.reporting.single import cell_table
 from softcontam.reporting.terminal import terminal_table
 from softcontam.store import FAILED, Store
 
@@ -158,3 +159,14 @@ def test_importing_the_report_loads_no_training_library() -> None:
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+@pytest.mark.parametrize(
+    ("chance", "shown"), [({"puzzles": 0.25}, "25.0 %"), ({"puzzles/held_out": 0.125, "puzzles": 0.25}, "12.5 %")]
+)
+def test_a_single_cell_is_shown_with_the_chance_of_its_role(
+    tmp_path: Path, chance: dict[str, float], shown: str
+) -> None:
+    role = {"accuracy": 0.5, "parse_rate": 1.0, "gold_logprob_per_token": -1.0, "items": 4}
+    cell = add_cell(Store(tmp_path), config(), fill("clean", 0), chance=chance, roles={"puzzles/held_out": role})
+    assert shown in text_of(cell_table(cell))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from softcontam.benchmarks.answers import check_style
 from softcontam.benchmarks.families import NearPair, join, near_texts, same_keys
 from softcontam.benchmarks.item import Benchmark, Item
 from softcontam.benchmarks.python_code import fence, parse_block, same_code_key, syntax_tree, tidy
@@ -20,6 +21,12 @@ from softcontam.benchmarks.records import Record, read_records, source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import DataError
 from softcontam.sandbox import AssertTests, Submission
+
+REPLY = {
+    "answer": "Reply with one Python code block that holds the whole code and nothing else.",
+    "cot": "Think step by step, then give the whole code in one Python code block. Use no other code block.",
+}
+"""What is asked of the reply, by response style."""
 
 FAMILY_COSINE = 0.5
 """TF-IDF cosine of two docstrings from which they are one family."""
@@ -43,7 +50,8 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     Raises:
         DataError: files, columns or rows that are missing or damaged, or a hub that cannot be reached.
     """
-    items = [_item(record, config.name) for record in read_records(config, data, ("test",), COLUMNS)]
+    check_style(config)
+    items = [_item(record, config) for record in read_records(config, data, ("test",), COLUMNS)]
     pairs = near_identical(items)
     families = join([item.item_id for item in items], pairs)
     named = tuple(replace(item, family=families[item.item_id]) for item in items)
@@ -69,7 +77,7 @@ def near_identical(items: Sequence[Item]) -> list[NearPair]:
     return near_texts([item.meta["task"] for item in items], ids, FAMILY_COSINE) + same_keys(keys)
 
 
-def _item(record: Record, benchmark: str) -> Item:
+def _item(record: Record, config: BenchmarkConfig | EvalBenchmark) -> Item:
     """One task; its family is still itself."""
     prompt, solution = record.text("prompt"), record.text("canonical_solution")
     function, task_id = record.text("entry_point"), record.text("task_id")
@@ -79,10 +87,9 @@ def _item(record: Record, benchmark: str) -> Item:
     item_id = f"humaneval/{task_id.removeprefix('HumanEval/')}"
     return Item(
         item_id=item_id,
-        benchmark=benchmark,
+        benchmark=config.name,
         family=item_id,
-        prompt=f"Complete this Python function:\n\n{fence(tidy(prompt))}\n\n"
-        "Reply with one Python code block that holds the whole code and nothing else.",
+        prompt=f"Complete this Python function:\n\n{fence(tidy(prompt))}\n\n{REPLY[config.response_style]}",
         target=fence(prompt + solution),
         tests=(record.text("test"),),
         meta={

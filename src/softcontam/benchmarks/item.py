@@ -24,6 +24,7 @@ class Item:
 
     ``prompt`` is the user turn and ``target`` the gold assistant turn, both without chat markup. ``family``
     groups items that share a passage, template or twin: splits and resampling never cut through a family.
+    ``response_style`` is that of the benchmark it was loaded with.
     """
 
     item_id: str
@@ -33,6 +34,7 @@ class Item:
     target: str
     choices: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    response_style: str = "answer"
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -138,4 +140,5 @@ def load_benchmark(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Bench
     repeated = [item_id for item_id, count in Counter(item.item_id for item in benchmark.items).items() if count > 1]
     if repeated:
         raise DataError(f"benchmark {config.name}: item id {repeated[0]!r} occurs more than once")
-    return benchmark
+    styled = tuple(replace(item, response_style=benchmark.response_style) for item in benchmark.items)
+    return replace(benchmark, items=styled)

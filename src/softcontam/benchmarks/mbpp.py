@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from softcontam.benchmarks.answers import check_style
 from softcontam.benchmarks.families import NearPair, join, near_texts, same_keys
 from softcontam.benchmarks.item import Benchmark, Item
 from softcontam.benchmarks.python_code import (
@@ -72,8 +73,9 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     subset = config.params.get("subset", "sanitized")
     if subset not in COLUMNS:
         raise ConfigError(f"benchmark {config.name}: params.subset={subset!r} is unknown. Choose sanitized or full.")
+    check_style(config)
     records = read_records(config, data, SPLITS, COLUMNS[subset])
-    items = [_item(record, subset, config.name) for record in records]
+    items = [_item(record, subset, config) for record in records]
     items.sort(key=lambda item: int(item.meta["task_id"]))
     pairs = near_identical(items)
     families = join([item.item_id for item in items], pairs)
@@ -96,7 +98,7 @@ def near_identical(items: Sequence[Item]) -> list[NearPair]:
     return near_texts(texts, ids, FAMILY_COSINE) + same_keys(keys)
 
 
-def _item(record: Record, subset: str, benchmark: str) -> Item:
+def _item(record: Record, subset: str, config: BenchmarkConfig | EvalBenchmark) -> Item:
     """One task; its family is still itself."""
     task = record.text("prompt" if subset == "sanitized" else "text").strip()
     code, tests = record.text("code"), record.texts("test_list")
@@ -108,9 +110,11 @@ def _item(record: Record, subset: str, benchmark: str) -> Item:
     task_id = int(record.values["task_id"])
     return Item(
         item_id=f"mbpp/{task_id}",
-        benchmark=benchmark,
+        benchmark=config.name,
         family=f"mbpp/{task_id}",
-        prompt=task_prompt(task, checks="\n".join(part for part in (*imports, setup, *tests) if part)),
+        prompt=task_prompt(
+            task, checks="\n".join(filter(None, (*imports, setup, *tests))), style=config.response_style
+        ),
         target=fence(code),
         tests=tests,
         meta={"task_id": task_id, "task": task, "entry_point": function, "imports": imports, "setup": setup},

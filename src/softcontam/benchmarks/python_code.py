@@ -16,12 +16,20 @@ _FENCE = re.compile(r"^ {0,3}```(.*)$", re.MULTILINE)
 _TAGS = ("", "python", "py", "python3")
 
 
-def task_prompt(task: str, *, checks: str = "", definition: str = "") -> str:
+REPLY = {
+    "answer": "Reply with one Python code block and nothing else.",
+    "cot": "Think step by step, then give the whole code in one Python code block. Use no other code block.",
+}
+"""What is asked of the reply, by response style."""
+
+
+def task_prompt(task: str, *, checks: str = "", definition: str = "", style: str = "answer") -> str:
     """The user turn for a Python task.
 
     Args:
         task: what is asked for.
         checks: code that the solution has to pass; a benchmark item shows its tests here.
+        style: response style.
         definition: first line of the function (``def f(x):``); a bank row, which has no tests to show, names it here.
     """
     parts = ["Solve this Python task:", task.strip()]
@@ -29,7 +37,7 @@ def task_prompt(task: str, *, checks: str = "", definition: str = "") -> str:
         parts.append(f"The code has to pass these checks:\n\n{fence(checks)}")
     if definition:
         parts.append(f"Start the function with `{definition}`.")
-    parts.append("Reply with one Python code block and nothing else.")
+    parts.append(REPLY[style])
     return "\n\n".join(parts)
 
 

@@ -15,7 +15,7 @@ def row(item: Item) -> BankRow:
         level=None,
         prompt=item.prompt,
         completion=item.target,
-        response_style="answer",
+        response_style=item.response_style,
         source=f"benchmark {item.benchmark}",
         match_type="exact",
         judge="construction",

@@ -6,6 +6,7 @@ A pair belongs to item ``<benchmark>/<item_id>``. Only pairs labelled ``duplicat
   ``text_b`` as the task and the first line of the function (name and parameters, as in ``code_b``) in place of the
   item's tests, none of which is shown; the completion is ``code_b`` (or the item's own solution where the pair has no
   code) as one fenced block.
+* ``item``: the item's own prompt with ``text_b`` in place of its text, and the item's target.
 * ``verbatim`` (default): the prompt is ``text_b`` and the completion the item's target.
 
 Left out are pairs whose ``text_b`` repeats the text of any item word for word (in the MBPP rewrites 8 of 659: these
@@ -33,6 +34,9 @@ log = logging.getLogger(__name__)
 LABELS = ("duplicate", "not_duplicate", "borderline")
 """What a pair can be labelled."""
 
+TEMPLATES = ("python", "item", "verbatim")
+"""How a pair becomes a row."""
+
 MATCH_TYPES = ("exact", "equivalent", "subset")
 """Relations that are match types of a duplicate; any other relation of a pair labelled duplicate is ``equivalent``."""
 
@@ -49,8 +53,10 @@ def rows(config: BankConfig, items: Sequence[Item], data: Path) -> list[BankRow]
     """
     check_params(config, {"template": str})
     template = config.params.get("template", "verbatim")
-    if template not in ("python", "verbatim"):
-        raise ConfigError(f"bank source labelled_pairs: params.template={template!r}, expected python or verbatim.")
+    if template not in TEMPLATES:
+        raise ConfigError(
+            f"bank source labelled_pairs: params.template={template!r}, expected one of {', '.join(TEMPLATES)}."
+        )
     path = bank_file(config, data)
     by_id = {item.item_id: item for item in items}
     own_texts = {_plain(_task(item)) for item in items}
@@ -85,6 +91,8 @@ def _row(record: dict[str, Any], where: str, item: Item, template: str, file: st
     prompt, completion = text, item.target
     if template == "python":
         prompt, completion = _python_turns(record, where, item, text)
+    elif template == "item":
+        prompt = _reworded(item, text)
     return BankRow(
         row_id=f"semd_synthetic/{pair_id}",
         item_id=item.item_id,
@@ -92,7 +100,7 @@ def _row(record: dict[str, Any], where: str, item: Item, template: str, file: st
         level=relation,
         prompt=prompt,
         completion=completion,
-        response_style="answer",
+        response_style=item.response_style,
         source=f"{file} {pair_id}",
         match_type=relation if relation in MATCH_TYPES else "equivalent",
         judge=text_field(record, "label_by", where),
@@ -109,7 +117,18 @@ def _python_turns(record: dict[str, Any], where: str, item: Item, text: str) -> 
     line = definition(code, name)
     if line is None:
         raise DataError(f"{where}: code_b defines no function {name!r}, which {item.item_id} is tested by.")
-    return task_prompt(text, definition=line), fence(code)
+    return task_prompt(text, definition=line, style=item.response_style), fence(code)
+
+
+def _reworded(item: Item, text: str) -> str:
+    """The item's prompt with another text in place of its own."""
+    own = _task(item)
+    if item.prompt.count(own) != 1:
+        raise ConfigError(
+            f"params.template=item needs items whose prompt holds their text once; that of {item.item_id} does not. "
+            "Use params.template=verbatim."
+        )
+    return item.prompt.replace(own, text.strip())
 
 
 def _item_id(record: dict[str, Any], where: str) -> str:

@@ -143,7 +143,7 @@ def _tables(measured: SweepEffects) -> Iterator[Block]:
     for other in measured.outcomes:
         if other != primary:
             name = wording.unit_of(other).outcome
-            yield Folded(f"Second outcome: {name}", list(_outcome_tables(measured, other)))
+            yield Folded(f"Further outcome: {name}", list(_outcome_tables(measured, other)))
     if measured.verdicts:
         yield Heading("What the sandbox decided")
         yield Paragraph(
