@@ -25,7 +25,7 @@ from softcontam.training import sft
 
 FILES = {
     "config.yaml", "inputs.json", "status.json", "manifest.parquet", "adapter", "outcomes.parquet", "metrics.json",
-    "train_log.jsonl", "environment.json", "log.txt", ".lock",
+    "families.parquet", "train_log.jsonl", "environment.json", "log.txt", ".lock",
 }  # fmt: skip
 
 

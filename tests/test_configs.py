@@ -28,6 +28,10 @@ SLOW = {"mbpp_smollm2"}
 
 NEEDS = {
     "benchmark=mbpp": ["eval=humaneval_related", "mixture.rate=0.1"],
+    "benchmark=codeforces": ["condition=exact"],
+    "benchmark=humaneval": ["eval=mbpp_related", "mixture.rate=0.1"],
+    "benchmark=musr": ["condition=exact"],
+    "benchmark=zebralogic": ["condition=exact"],
 }
 """What else has to be chosen for a file to make a whole."""
 

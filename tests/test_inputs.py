@@ -25,7 +25,7 @@ def put(path: Path, text: str) -> Path:
 def data(tmp_path: Path) -> Path:
     for name in ("pool/train.jsonl", "other_pool/train.jsonl", "bank.parquet", "items/a/test.parquet",
                  "items/b/test.parquet", "general.jsonl", "fresh.jsonl", "rewordings.jsonl", "only.jsonl",
-                 "difficulty.csv"):  # fmt: skip
+                 "difficulty.csv", "solutions.jsonl", "arc/train.jsonl", "arc/test.jsonl"):  # fmt: skip
         put(tmp_path / "data" / name, f"content of {name}")
     return tmp_path / "data"
 
@@ -43,6 +43,9 @@ def complete(data: Path) -> Config:
     }
     one.benchmark.only_items_with = ["semd_synthetic"]
     one.benchmark.difficulty = "difficulty.csv"
+    one.benchmark.params = {"solutions": "solutions.jsonl"}
+    splits = {"train": "arc/train.jsonl", "test": ["arc/test.jsonl"]}
+    one.eval.related = [EvalBenchmark(name="arc", module="lm_eval_task", params={"data_files": splits})]
     one.eval.general = [EvalBenchmark(name="general", module="x", path="general.jsonl")]
     one.eval.fresh = [EvalBenchmark(name="fresh", module="x", path="fresh.jsonl")]
     return one
@@ -59,6 +62,9 @@ FILES = [
     "rewordings.jsonl",
     "only.jsonl",
     "difficulty.csv",
+    "solutions.jsonl",
+    "arc/train.jsonl",
+    "arc/test.jsonl",
 ]
 
 

@@ -22,7 +22,7 @@ from softcontam.arms import Arm, lay_out
 from softcontam.config import Config, ModelConfig
 from softcontam.environment import environment
 from softcontam.evaluation import evaluate
-from softcontam.mixture import Mixture, build_mixture
+from softcontam.mixture import Mixture, build_mixture, family_table
 from softcontam.models import BaseModel, load_base
 from softcontam.reporting.tracking import tracked
 from softcontam.store import Cell, write_atomically, write_parquet, write_text
@@ -44,6 +44,8 @@ def run_cell(cell: Cell) -> bool:
             with tracked(config, cell) as tracker:
                 experiment = prepare(config)
                 write_parquet(cell.folder / "manifest.parquet", experiment.mixture.manifest)
+                families = family_table(experiment.arm.split, experiment.arm.item_sets)
+                write_parquet(cell.folder / "families.parquet", families)
                 with adapted(experiment.base, config.train, config.seeds.training or 0) as model:
                     training = _train(cell, experiment, model, config)
                     begun = time.monotonic()
@@ -137,7 +139,7 @@ def _metrics(
     slots = hashlib.sha256(json.dumps(mixture.plan.slots).encode()).hexdigest()
     return {
         "roles": roles,
-        "chance": {one.benchmark.name: one.benchmark.chance for one in experiment.arm.item_sets},
+        "chance": {f"{one.benchmark.name}/{one.role}": one.chance for one in experiment.arm.item_sets},
         "base_sha256": mixture.base_sha256,
         "slots_sha256": slots,
         "n_rows": len(mixture.rows),

@@ -82,9 +82,16 @@ def _model_inputs(config: ModelConfig) -> dict[str, str]:
 
 
 def _benchmark_inputs(config: BenchmarkConfig | EvalBenchmark, data: Path) -> dict[str, str]:
-    if config.path is None:
-        return {}
-    return _sha256(data / config.path, f"benchmark {config.name}", "Set its path, paths.data or SOFTCONTAM_DATA.", data)
+    """sha256 of a benchmark's files: its path, and what ``params.solutions`` and ``params.data_files`` name."""
+    named = config.params.get("data_files") or {}
+    by_split = list(named.values()) if isinstance(named, dict) else [named]
+    listed = [file for files in by_split for file in (files if isinstance(files, list) else [files])]
+    files = [config.path, config.params.get("solutions"), *listed]
+    found: dict[str, str] = {}
+    for file in filter(None, files):
+        remedy = "Set its path, paths.data or SOFTCONTAM_DATA."
+        found |= _sha256(data / str(file), f"benchmark {config.name}", remedy, data)
+    return found
 
 
 def input_hashes(config: Config) -> dict[str, str]:

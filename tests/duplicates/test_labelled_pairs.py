@@ -1,6 +1,7 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +178,52 @@ def test_unknown_setting_is_refused_instead_of_ignored(tmp_path: Path) -> None:
 def test_bigram_overlap_counts_shared_word_pairs() -> None:
     assert bigram_overlap("Find the sum, of squares", "find the sum of cubes") == 0.75
     assert bigram_overlap("sum", "sum") == 0.0
+
+
+def test_template_item_puts_the_other_words_into_the_items_own_prompt(tmp_path: Path) -> None:
+    (row,) = read(tmp_path, PAIR, template="item")
+    assert row.prompt == "Solve this Python task:\n\nWhat is the sum of a and b?"
+    assert row.completion == ITEM.target
+
+
+def test_template_item_refuses_items_whose_prompt_does_not_hold_their_text(tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(PAIR))
+    other = replace(ITEM, prompt="Sum it up.")
+    config = BankConfig("labelled_pairs", "pairs.jsonl", {"template": "item"})
+    with pytest.raises(ConfigError, match=r"mbpp/1 does not. Use params.template=verbatim"):
+        bank_rows("semd_synthetic", config, [other], tmp_path)
+
+
+def test_template_completion_asks_for_what_follows_the_docstring(tmp_path: Path) -> None:
+    code = 'import math\n\ndef total(a, b):\n    """The sum.\n    >>> total(1, 2)\n    """\n    return a + b\n'
+    (row,) = read(tmp_path, {**PAIR, "text_b": code}, template="completion")
+    assert row.prompt.startswith("Complete this Python function:\n\n```python\nimport math\n\ndef total(a, b):\n")
+    assert row.prompt.count("return a + b") == 0
+    assert parse_block(row.completion) == code.strip()
+
+
+@pytest.mark.parametrize(
+    "code", ["def f(:\n", "x = 1\n", "def f():\n    return 1\n", 'def f():\n    """Only says what."""\n']
+)
+def test_template_completion_leaves_out_what_is_no_function_with_docstring_and_body(tmp_path: Path, code: str) -> None:
+    good = 'def total(a, b):\n    """The sum."""\n    return a + b\n'
+    rows = read(tmp_path, {**PAIR, "text_b": code}, {**PAIR, "pair_id": "p2", "text_b": good}, template="completion")
+    assert [row.row_id for row in rows] == ["semd_synthetic/p2"]
+
+
+def test_rows_have_the_response_style_of_their_item(tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(PAIR))
+    config = BankConfig("labelled_pairs", "pairs.jsonl", {"template": "python"})
+    (row,) = bank_rows("semd_synthetic", config, [replace(ITEM, response_style="cot")], tmp_path)
+    assert row.response_style == "cot"
+    assert "Think step by step" in row.prompt
+
+
+def test_rephrased_humaneval_functions_become_rows_of_their_items(data_dir: Path) -> None:
+    path = "openai_humaneval/openai_humaneval"
+    items = load_benchmark(BenchmarkConfig(name="humaneval", module="humaneval", path=path), data_dir).items
+    config = BankConfig("labelled_pairs", "labelled_pairs/humaneval_rephrased.jsonl", {"template": "completion"})
+    rows = bank_rows("semd_synthetic", config, items, data_dir)
+    assert {row.item_id for row in rows} <= {item.item_id for item in items}
+    assert len({row.item_id for row in rows}) == 97
+    assert all(parse_block(row.completion) for row in rows)

@@ -59,6 +59,11 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     return Benchmark(config.name, named, 0.0, style, origin, parse, submission=submission, joined=tuple(pairs))
 
 
+def completion_prompt(start: str, style: str) -> str:
+    """The user turn for code that is to be completed; bank rows use it too."""
+    return f"Complete this Python function:\n\n{fence(tidy(start))}\n\n{REPLY[style]}"
+
+
 def submission(item: Item, parsed: str) -> Submission:
     """The whole code of the reply, and the call of the task's ``check``.
 
@@ -89,7 +94,7 @@ def _item(record: Record, config: BenchmarkConfig | EvalBenchmark) -> Item:
         item_id=item_id,
         benchmark=config.name,
         family=item_id,
-        prompt=f"Complete this Python function:\n\n{fence(tidy(prompt))}\n\n{REPLY[config.response_style]}",
+        prompt=completion_prompt(prompt, config.response_style),
         target=fence(prompt + solution),
         tests=(record.text("test"),),
         meta={

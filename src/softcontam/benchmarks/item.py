@@ -63,6 +63,8 @@ class Benchmark:
     never guessed. A parsed answer is decided in one of two ways: by ``score``, a pure function, or, where it is a
     program, by ``submission``, which says what the sandbox has to run.
 
+    ``has_partial`` says that answers can be right in part (:attr:`Score.partial`); an unparsable output has 0 then.
+
     ``joined`` holds the pairs of items that were put into one family because they are near-identical, with the
     evidence. ``chance`` is the expected accuracy of a parsable guess. ``task`` is set where lm-eval evaluates and
     scores the items itself (:func:`softcontam.evaluation.lm_eval_tasks.run_task`).
@@ -76,6 +78,7 @@ class Benchmark:
     parse: Callable[[Item, str], str | None]
     score: Callable[[Item, str], Score] | None = None
     submission: Callable[[Item, str], Submission] | None = None
+    has_partial: bool = False
     joined: tuple[NearPair, ...] = ()
     task: LmEvalTask | None = None
 

@@ -99,6 +99,14 @@ def definition(code: str, name: str) -> str | None:
     return None if found is None else f"def {name}({ast.unparse(found.args)}):"
 
 
+def up_to_docstring(code: str) -> str | None:
+    """The code up to the end of the docstring of its last top-level function; None where it has none, or no body."""
+    functions = list(_functions(code))
+    if not functions or ast.get_docstring(functions[-1]) is None or len(functions[-1].body) < 2:
+        return None
+    return "\n".join(unix_lines(code).split("\n")[: functions[-1].body[0].end_lineno]) + "\n"
+
+
 def same_code_key(code: str) -> str | None:
     """A text that two pieces of code share if they differ in names, layout and comments only; None if not Python.
 

@@ -105,7 +105,15 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     style = config.response_style
     read = partial(parse, style=style)
     return Benchmark(
-        config.name, named, chance(named), style, source(config, data), read, score=score, joined=tuple(pairs)
+        config.name,
+        named,
+        chance(named),
+        style,
+        source(config, data),
+        read,
+        score=score,
+        has_partial=True,
+        joined=tuple(pairs),
     )
 
 

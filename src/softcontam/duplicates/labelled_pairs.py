@@ -6,6 +6,9 @@ A pair belongs to item ``<benchmark>/<item_id>``. Only pairs labelled ``duplicat
   ``text_b`` as the task and the first line of the function (name and parameters, as in ``code_b``) in place of the
   item's tests, none of which is shown; the completion is ``code_b`` (or the item's own solution where the pair has no
   code) as one fenced block.
+* ``completion``: ``text_b`` is a whole function with a docstring. The prompt asks, in the benchmark's own words, to
+  complete what stands up to the docstring's end; the completion is all of it as one fenced block. Texts that are no
+  such function (some back-translated ones are no Python) are left out.
 * ``item``: the item's own prompt with ``text_b`` in place of its text, and the item's target.
 * ``verbatim`` (default): the prompt is ``text_b`` and the completion the item's target.
 
@@ -23,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from softcontam.benchmarks import Item
-from softcontam.benchmarks.python_code import definition, fence, parse_block, task_prompt
+from softcontam.benchmarks.humaneval import completion_prompt
+from softcontam.benchmarks.python_code import definition, fence, parse_block, task_prompt, up_to_docstring
 from softcontam.config import BankConfig
 from softcontam.duplicates.bank import BankRow
 from softcontam.duplicates.jsonl import bank_file, check_params, read_lines, text_field
@@ -34,7 +38,7 @@ log = logging.getLogger(__name__)
 LABELS = ("duplicate", "not_duplicate", "borderline")
 """What a pair can be labelled."""
 
-TEMPLATES = ("python", "item", "verbatim")
+TEMPLATES = ("python", "completion", "item", "verbatim")
 """How a pair becomes a row."""
 
 MATCH_TYPES = ("exact", "equivalent", "subset")
@@ -61,13 +65,16 @@ def rows(config: BankConfig, items: Sequence[Item], data: Path) -> list[BankRow]
     by_id = {item.item_id: item for item in items}
     own_texts = {_plain(_task(item)) for item in items}
     made: dict[str, BankRow] = {}
-    pairs = repeats = 0
+    pairs = repeats = unfit = 0
     for where, record in read_lines(path):
         item = by_id.get(_item_id(record, where))
         if item is None or _label(record, where) != "duplicate":
             continue
         pairs += 1
         row = _row(record, where, item, template, str(config.path))
+        if row is None:
+            unfit += 1
+            continue
         if _plain(text_field(record, "text_b", where)) in own_texts or row.sha256 in made:
             repeats += 1
         else:
@@ -76,6 +83,8 @@ def rows(config: BankConfig, items: Sequence[Item], data: Path) -> list[BankRow]
         raise DataError(f"{path} has no pair labelled duplicate for any of the {len(items)} items of the benchmark.")
     if repeats:
         log.info("%s: left out %d pairs that repeat an item's text or an earlier row", path, repeats)
+    if unfit:
+        log.info("%s: left out %d pairs whose text_b is no function with a docstring", path, unfit)
     return list(made.values())
 
 
@@ -85,12 +94,18 @@ def bigram_overlap(text: str, item_text: str) -> float:
     return sum(pair in other for pair in own) / len(own) if own else 0.0
 
 
-def _row(record: dict[str, Any], where: str, item: Item, template: str, file: str) -> BankRow:
+def _row(record: dict[str, Any], where: str, item: Item, template: str, file: str) -> BankRow | None:
+    """The row of a pair, or None where its text does not suit the template."""
     text, relation = text_field(record, "text_b", where), text_field(record, "relation", where)
     pair_id = text_field(record, "pair_id", where)
     prompt, completion = text, item.target
     if template == "python":
         prompt, completion = _python_turns(record, where, item, text)
+    elif template == "completion":
+        start = up_to_docstring(text)
+        if start is None:
+            return None
+        prompt, completion = completion_prompt(start, item.response_style), fence(text)
     elif template == "item":
         prompt = _reworded(item, text)
     return BankRow(
@@ -132,7 +147,8 @@ def _reworded(item: Item, text: str) -> str:
 
 
 def _item_id(record: dict[str, Any], where: str) -> str:
-    return f"{text_field(record, 'benchmark', where)}/{text_field(record, 'item_id', where)}"
+    # HumanEval's pairs name their item HumanEval/0
+    return f"{text_field(record, 'benchmark', where)}/{text_field(record, 'item_id', where).rpartition('/')[2]}"
 
 
 def _label(record: dict[str, Any], where: str) -> str:

@@ -112,7 +112,7 @@ def _scored(benchmark: Benchmark, item: Item, output: str, finished: bool) -> tu
     parsed = benchmark.parse(item, output)
     row: dict[str, Any] = {"output": output, "parsed": parsed, "parse_ok": parsed is not None, "finished": finished}
     if parsed is None:
-        return {**row, "correct": False}, None
+        return {**row, "correct": False, "partial": 0.0 if benchmark.has_partial else None}, None
     if benchmark.submission is not None:
         return row, benchmark.submission(item, parsed)
     if benchmark.score is None:
