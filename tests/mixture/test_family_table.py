@@ -67,3 +67,19 @@ def test_pairs_of_musr_are_told_with_their_partner(data_dir: Path) -> None:
     first = own.set_index("item_id").loc["musr_murder_mysteries/1"]
     assert "musr_murder_mysteries/0" in list(first["joined_with"])
     assert any(text.startswith("twin") and text.endswith("of musr_murder_mysteries/0") for text in first["evidence"])
+
+
+def test_a_related_item_that_repeats_one_of_the_split_is_a_neighbour_and_no_family() -> None:
+    benchmark, other = made_up_benchmark(5), made_up_benchmark(3, 1, name="others")
+    tasks = ["find the longest common prefix of all words", "square every number of a list"]
+    items = (replace(benchmark.items[0], meta={"task": tasks[0]}), *benchmark.items[1:])
+    near = replace(other.items[0], meta={"task": "find the longest common prefix of the words"})
+    far = replace(other.items[1], meta={"task": tasks[1]})
+    split = FamilySplit(items[:4], items[4:])
+    sets = [ItemSet("seen", replace(benchmark, items=items), split.seen), ItemSet("related", other, (near, far))]
+    row = family_table(split, sets).set_index("item_id").loc
+    assert row[near.item_id]["why"] == ["neighbour"]
+    assert row[near.item_id]["joined_with"] == [items[0].item_id]
+    assert row[items[0].item_id]["joined_with"] == [near.item_id]
+    assert row[near.item_id]["family"] != row[items[0].item_id]["family"]
+    assert row[far.item_id]["why"] == []

@@ -14,7 +14,8 @@ class NearPair:
     """Two items that belong together, and the evidence.
 
     ``why``: ``text`` (near texts, with their cosine), ``code`` (the same code but for names), ``twin``, ``same
-    premise``, ``same story`` (MuSR), ``renaming``, ``template`` (ZebraLogic), ``version`` (Codeforces).
+    premise``, ``same story`` (MuSR), ``renaming``, ``template`` (ZebraLogic), ``version``, ``alias``
+    (Codeforces), ``neighbour`` (of another benchmark; joins no family).
     """
 
     first: str

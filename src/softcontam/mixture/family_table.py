@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from softcontam.benchmarks import ItemSet
-from softcontam.benchmarks.families import NearPair
+from softcontam.benchmarks.families import NearPair, near_texts
 from softcontam.mixture.split import FamilySplit
 
 COLUMNS = (
@@ -17,7 +18,14 @@ COLUMNS = (
 )
 """Columns of a family table."""
 
-_LINKS = {"twin": "of", "renaming": "of", "version": "of", "same story": "as", "same premise": "as"}
+NEIGHBOUR_COSINE = 0.5
+"""TF-IDF cosine from which items of two benchmarks count as near-identical.
+
+Between MBPP and HumanEval no pair reaches it: the nearest (mbpp/293 and humaneval/157, right-angled triangles) has 0.40
+and is another task. The same task in quite other words is beyond it.
+"""
+
+_LINKS = {"neighbour": "of", "twin": "of", "renaming": "of", "version": "of", "same story": "as", "same premise": "as"}
 
 
 def family_table(split: FamilySplit, item_sets: Sequence[ItemSet]) -> pd.DataFrame:
@@ -38,16 +46,18 @@ def family_table(split: FamilySplit, item_sets: Sequence[ItemSet]) -> pd.DataFra
           texts for people, such as ``text, cosine 0.93, with mbpp/71``): three lists of one length, an entry for each
           pair that joined this item to another one directly. Two items may be joined for two reasons, and members of
           a family may be joined through others only. Empty for an item that is joined to none; a family that the
-          benchmark made itself (tinyworld's pairs) has no evidence.
+          benchmark made itself (tinyworld's pairs) has no evidence. Pairs of :func:`neighbours` are there too, with
+          the kind ``neighbour``: they join no family, but a gain on such a related item would be no transfer.
     """
     rows = []
+    across = _by_item(neighbours(split, item_sets))
     evidence: dict[int, dict[str, list[tuple[str, NearPair]]]] = {}
     for one in item_sets:
         joined = evidence.setdefault(id(one.benchmark), _by_item(one.benchmark.joined))
         sizes = {name: len(members) for name, members in one.benchmark.families().items()}
         for item in one.items:
             stratum = item.meta.get("stratum")
-            pairs = joined.get(item.item_id, [])
+            pairs = joined.get(item.item_id, []) + across.get(item.item_id, [])
             rows.append(
                 {
                     "benchmark": one.benchmark.name,
@@ -63,6 +73,23 @@ def family_table(split: FamilySplit, item_sets: Sequence[ItemSet]) -> pd.DataFra
                 }
             )
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"family_size": "int64", "difficulty": "float64"})
+
+
+def neighbours(split: FamilySplit, item_sets: Sequence[ItemSet]) -> list[NearPair]:
+    """Near-identical pairs of an item that is split and one of another benchmark, nearest first.
+
+    Texts are those of ``meta["task"]``; items without one are not compared, as their prompts share too much wording.
+    """
+    own = {item.item_id: item for item in (*split.seen, *split.held_out)}
+    others = {item.item_id: item for one in item_sets for item in one.items if item.item_id not in own}
+    texts = {name: str(item.meta["task"]) for name, item in (own | others).items() if "task" in item.meta}
+    benchmark_of = {name: item.benchmark for name, item in (own | others).items()}
+    pairs = near_texts(list(texts.values()), list(texts), NEIGHBOUR_COSINE)
+    return [
+        replace(pair, why="neighbour")
+        for pair in pairs
+        if benchmark_of[pair.first] != benchmark_of[pair.second] and (pair.first in own) != (pair.second in own)
+    ]
 
 
 def _by_item(joined: Sequence[NearPair]) -> dict[str, list[tuple[str, NearPair]]]:
