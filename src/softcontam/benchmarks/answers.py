@@ -90,17 +90,17 @@ def parse_choice(output: str, choices: Sequence[str], style: str) -> str | None:
     text = answer_text(output, style)
     if text is None:
         return None
-    plain = [_plain(choice) for choice in choices]
-    by_text = [index for index, choice in enumerate(plain) if choice == _plain(text)]
+    plain = [plain_text(choice) for choice in choices]
+    by_text = [index for index, choice in enumerate(plain) if choice == plain_text(text)]
     readings = set(by_text if len(by_text) == 1 else [])
     found = _CHOICE.fullmatch(text)
     if found is not None:
         index = ord((found[1] or found[2]).upper()) - ord("A")
-        if 0 <= index < len(choices) and _plain(found[3] or "") in ("", plain[index]):
+        if 0 <= index < len(choices) and plain_text(found[3] or "") in ("", plain[index]):
             readings.add(index)
     return letter(readings.pop()) if len(readings) == 1 else None
 
 
-def _plain(text: str) -> str:
-    """Text without case, doubled blanks and closing full stop."""
+def plain_text(text: str) -> str:
+    """A text as it is compared: without case, doubled blanks and closing full stop."""
     return " ".join(text.casefold().split()).removesuffix(".").rstrip()

@@ -26,7 +26,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any
 
-from softcontam.benchmarks.answers import check_style, choice_prompt, choice_target, letter, parse_choice
+from softcontam.benchmarks.answers import check_style, choice_prompt, choice_target, letter, parse_choice, plain_text
 from softcontam.benchmarks.families import NearPair, join, near_texts
 from softcontam.benchmarks.item import Benchmark, Item, Score, Source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
@@ -70,7 +70,7 @@ def check_choices(choices: Iterable[str], where: str) -> tuple[str, ...]:
         DataError: fewer than two, a blank one, or two that differ in case, blanks or a closing full stop only.
     """
     listed = tuple(" ".join(choice.split()) for choice in choices)
-    if len(listed) < 2 or not all(listed) or len({_plain(choice) for choice in listed}) < len(listed):
+    if len(listed) < 2 or not all(listed) or len({plain_text(choice) for choice in listed}) < len(listed):
         raise DataError(f"{where}: needs at least two choices, all different, found {list(listed)}. Correct that row.")
     return listed
 
@@ -125,11 +125,11 @@ def related_stories(stories: Sequence[Story]) -> list[NearPair]:
 
 def _why(one: Story, other: Story) -> str:
     """What two stories of one family have in common."""
-    if _plain(one.text) == _plain(other.text):
+    if plain_text(one.text) == plain_text(other.text):
         return "same story"
     if _choices(one) != _choices(other):
         return "text"
-    same_answer = _plain(one.choices[one.answer]) == _plain(other.choices[other.answer])
+    same_answer = plain_text(one.choices[one.answer]) == plain_text(other.choices[other.answer])
     return "same premise" if same_answer else "twin"
 
 
@@ -161,14 +161,9 @@ def _without_choices(story: Story) -> str:
 
 
 def _choices(story: Story) -> frozenset[str]:
-    return frozenset(_plain(choice) for choice in story.choices)
+    return frozenset(plain_text(choice) for choice in story.choices)
 
 
 def _opening(story: Story) -> str:
     """The first paragraph: in MuSR, the premise."""
-    return _plain(story.text.strip().split("\n", 1)[0])
-
-
-def _plain(text: str) -> str:
-    """Text without case, doubled blanks and closing full stop."""
-    return " ".join(text.casefold().split()).removesuffix(".").rstrip()
+    return plain_text(story.text.strip().split("\n", 1)[0])
