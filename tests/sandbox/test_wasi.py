@@ -17,6 +17,8 @@ from softcontam.sandbox import AssertTests, Limits, Sandbox, StdioTests, Submiss
 from softcontam.sandbox.backends import BACKENDS, missing
 from softcontam.sandbox.pool import works
 
+pytestmark = pytest.mark.slow  # the first use on a machine compiles the interpreter, which takes a minute or two
+
 TRAPPED = 70
 
 LIMITS = Limits(cpu_s=1, memory_mib=256, output_kib=64)
