@@ -83,7 +83,8 @@ class World:
 
     def harm(self) -> str | None:
         """What has happened to it so far, or None."""
-        if self.secret_file.read_text() != self.secret or self.secret_file.stat().st_mode & 0o777 != 0o600:
+        file = self.secret_file
+        if not file.exists() or file.read_text() != self.secret or file.stat().st_mode & 0o777 != 0o600:
             return "changed a file outside"
         made = [path.name for path in self.folder.iterdir() if path.name not in ("secret.txt", "unix")]
         if made:
@@ -231,7 +232,7 @@ def f(x):
 ## run a program: system, popen, subprocess, exec, spawn
 import posix, subprocess
 def f(x):
-    line = "touch @OUTSIDE@"
+    line = "/usr/bin/touch @OUTSIDE@"
     tried(lambda: posix.system(line) == 0, lambda: os.popen(line).close() is None, lambda: subprocess.run(line, shell=True).returncode == 0,
           lambda: os.posix_spawn("/bin/sh", ["sh", "-c", line], {}), lambda: os.spawnv(os.P_WAIT, "/bin/sh", ["sh", "-c", line]) == 0,
           lambda: os.posix_spawn(sys.executable, ["python", "-c", "1"], {}))
@@ -245,13 +246,13 @@ for name in ("system", "fork", "kill", "popen"):
 os = importlib.reload(os)
 import posix
 def f(x):
-    tried(lambda: os.system("touch @OUTSIDE@") == 0, lambda: sys.modules["posix"].system("touch @OUTSIDE@") == 0)
+    tried(lambda: os.system("/usr/bin/touch @OUTSIDE@") == 0, lambda: sys.modules["posix"].system("/usr/bin/touch @OUTSIDE@") == 0)
 
 ## run a program: ctypes, raw system calls
 def f(x):
     libc = ctypes.CDLL(None)
-    args = (ctypes.c_char_p * 4)(b"sh", b"-c", b"touch @OUTSIDE@", None)
-    tried(lambda: libc.system(b"touch @OUTSIDE@") == 0)
+    args = (ctypes.c_char_p * 4)(b"sh", b"-c", b"/usr/bin/touch @OUTSIDE@", None)
+    tried(lambda: libc.system(b"/usr/bin/touch @OUTSIDE@") == 0)
     libc.syscall(59, b"/bin/sh", args, None)
     libc.syscall(322, -100, b"/bin/sh", args, None, 0)
     libc.execve(b"/bin/sh", args, None)
@@ -304,6 +305,7 @@ def f(x):
                     pass
                 time.sleep(0.05)
         os._exit(0)
+    time.sleep(0.3)
     tell("left a daemon")
 
 ## processes: a thread that goes on as a daemon
