@@ -57,6 +57,9 @@ class TestIdentity:
             ("paths.reports", "/somewhere/else"),
             ("paths.data", "/somewhere/else"),
             ("train.checkpoint_every_s", 0.0),
+            ("sandbox.backend", "landlock"),
+            ("sandbox.allow_unsafe", True),
+            ("sandbox.workers", 3),
         ],
     )
     def test_ignores_where_and_how_a_cell_is_run(self, key: str, value: Any) -> None:
@@ -93,7 +96,12 @@ class TestIdentity:
             ("train.lora.r", 4),
             ("train.lora.target_modules", ["q_proj"]),
             ("eval.samples", 2),
-            ("eval.temperature", 0.7),
+            ("benchmark.difficulty", "difficulty.csv"),
+            ("sandbox.cpu_s", 9.0),
+            ("sandbox.memory_mib", 99),
+            ("eval.temperature", 0.9),
+            ("eval.top_p", 0.5),
+            ("eval.top_k", 5),
             ("eval.batch_size", 8),
             ("eval.max_new_tokens", 3),
             ("seeds.split", 99),

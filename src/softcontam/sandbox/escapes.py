@@ -158,9 +158,9 @@ def attempt(escape: Escape, sandbox: Sandbox) -> Attempt:
             verdict = sandbox.execute(Submission(program, tests, LIMITS))
         finally:
             del os.environ["SOFTCONTAM_TEST_SECRET"]
-        if "daemon" in escape.name:
-            time.sleep(0.5)
         told = re.search(r"ESCAPED (.*)", verdict.detail)
+        if told or "daemon" in escape.name:
+            time.sleep(0.5)  # for what shows a little later: a process that ends, a file that is written
         read = around.secret in verdict.detail or "root:x:" in verdict.detail
         escaped = (
             ("was scored as right" if verdict.passed else None)
