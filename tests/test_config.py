@@ -62,6 +62,14 @@ class TestRefusals:
     def test_many_greedy_samples(self) -> None:
         refuses("eval.samples=4", says=("eval.samples=4", "eval.temperature"))
 
+    @pytest.mark.parametrize("share", ["0", "1.5"])
+    def test_top_p(self, share: str) -> None:
+        refuses(f"eval.top_p={share}", says=(f"eval.top_p={float(share)}", "above 0 and at most 1"))
+
+    def test_pass_at_more_than_there_are_samples(self) -> None:
+        refuses("eval.pass_at=[1,5]", says=("eval.pass_at has 5", "eval.samples=1", "Raise eval.samples"))
+        refuses("eval.pass_at=[0]", says=("eval.pass_at has 0",))
+
     def test_unknown_tracker_and_cluster(self) -> None:
         refuses("tracker.name=mlflow", says=("tracker.name=mlflow", "wandb"))
         refuses("cluster.name=slurm", says=("cluster.name=slurm", "local"))
@@ -91,6 +99,10 @@ class TestRefusals:
             ("cluster.workers=-1", "cluster.workers"),
             ("cluster.threads=0", "cluster.threads"),
             ("cluster.attempts=0", "cluster.attempts"),
+            ("sandbox.cpu_s=0", "sandbox.cpu_s"),
+            ("sandbox.workers=0", "sandbox.workers"),
+            ("sandbox.memory_mib=0", "sandbox.memory_mib"),
+            ("eval.top_k=-1", "eval.top_k"),
             ("benchmark.max_items=-1", "benchmark.max_items"),
         ],
     )
@@ -102,6 +114,7 @@ class TestRefusals:
         ("override", "key"),
         [
             ("model.dtype=float33", "model.dtype"),
+            ("sandbox.backend=docker", "sandbox.backend"),
             ("model.dtype=nn", "model.dtype"),
             ("train.schedule=cosinus", "train.schedule"),
             ("tracker.mode=offlin", "tracker.mode"),
