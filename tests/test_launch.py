@@ -19,8 +19,9 @@ from tiny_cells import TINY, cli_environment, command, run_cli
 
 from softcontam import launch as launch_module
 from softcontam.config import BankConfig, ClusterConfig, Config
+from softcontam.environment import count_cpus
 from softcontam.errors import StoreError
-from softcontam.launch import BUSY, DONE, Finished, count_cpus, count_gpus, launch, work
+from softcontam.launch import BUSY, DONE, Finished, count_gpus, launch, work
 from softcontam.store import FAILED, RUNNING, Cell, Store
 
 DIED = "the worker process died (killed, or out of memory)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import subprocess
 from functools import cache
@@ -35,6 +36,11 @@ def git_revision() -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return revision.stdout.strip()
+
+
+def count_cpus() -> int:
+    """CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def versions() -> dict[str, str]:

@@ -22,7 +22,7 @@ from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
 
 from softcontam.config import ClusterConfig
-from softcontam.environment import git_revision
+from softcontam.environment import count_cpus, git_revision
 from softcontam.errors import CellBusyError, SoftcontamError
 from softcontam.store import FAILED, Cell
 
@@ -70,11 +70,6 @@ def count_gpus() -> int:
     if visible is not None:
         return len([part for part in visible.split(",") if part.strip() not in ("", "-1")])
     return len(list(Path("/dev").glob("nvidia[0-9]*")))
-
-
-def count_cpus() -> int:
-    """CPUs that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _prepare_worker(threads: int, parent: int) -> None:

@@ -52,10 +52,10 @@ def common(machine: str, name: str, *arguments: int) -> int:
     return decided(confine.common_filter(machine), MACHINES[machine], number, *arguments)
 
 
-def in_child(machine: str, name: str, *arguments: int) -> int:
+def in_child(machine: str, name: str, *arguments: int, removes: bool = True) -> int:
     """Both filters, of which the stricter counts."""
     number = syscall_numbers(ALL, machine)[name]
-    second = decided(confine.child_filter(machine, OWN_PID), MACHINES[machine], number, *arguments)
+    second = decided(confine.child_filter(machine, OWN_PID, removes), MACHINES[machine], number, *arguments)
     return min(common(machine, name, *arguments), second)
 
 
@@ -104,7 +104,7 @@ def test_a_child_reads_limits_and_sets_none(machine: str) -> None:
     assert common(machine, "prlimit64", 0, 0, 0x1000, 0) == ALLOWED
 
 
-@pytest.mark.parametrize("name", ["setrlimit", "setsid", "prctl", "pidfd_open"])
+@pytest.mark.parametrize("name", ["setrlimit", "setsid", "prctl", "pidfd_open", "umask"])
 def test_a_child_does_nothing_that_only_its_parent_needs(machine: str, name: str) -> None:
     assert in_child(machine, name) == REFUSED
 
@@ -115,8 +115,29 @@ def test_harmless_kinds_of_ioctl_fcntl_and_socketpair_are_allowed(machine: str) 
     assert in_child(machine, "ioctl", 0, tiocsti) == REFUSED
     assert in_child(machine, "fcntl", 0, dupfd) == ALLOWED
     assert [in_child(machine, "fcntl", 0, command) for command in (setown, setsig, 15)] == [REFUSED] * 3
-    assert in_child(machine, "socketpair", 1) == ALLOWED
-    assert in_child(machine, "socketpair", 2) == REFUSED
+
+
+def test_socketpairs_are_streams_between_their_two_ends(machine: str) -> None:
+    stream, datagram, sequence, close_on_exec = 1, 2, 5, 0x80000
+    assert in_child(machine, "socketpair", 1, stream) == ALLOWED
+    assert in_child(machine, "socketpair", 1, stream | close_on_exec) == ALLOWED
+    assert in_child(machine, "socketpair", 2, stream) == REFUSED
+    assert in_child(machine, "socketpair", 1, datagram) == REFUSED
+    assert in_child(machine, "socketpair", 1, sequence | close_on_exec) == REFUSED
+
+
+def test_names_of_files_stay_where_only_names_tell_how_much_there_is(machine: str) -> None:
+    here, create, no_name = 2**32 - 100, 0o1102, 0o20200002
+    path = 0x7F12_20FF_0000
+    assert in_child(machine, "openat", here, path, create, removes=False) == ALLOWED
+    assert in_child(machine, "openat", here, path, no_name, removes=False) == REFUSED
+    assert in_child(machine, "openat", here, path, no_name) == ALLOWED
+    for name in ("unlinkat", "renameat2"):
+        assert in_child(machine, name, removes=False) == REFUSED
+        assert in_child(machine, name) == ALLOWED
+    if machine == "x86_64":
+        assert in_child(machine, "open", path, create, removes=False) == ALLOWED
+        assert in_child(machine, "open", path, no_name, removes=False) == REFUSED
 
 
 def test_another_processor_has_no_table() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from backends import first
 
-from softcontam.sandbox import Sandbox
+from softcontam.sandbox import AssertTests, Sandbox, Submission
 from softcontam.sandbox.escapes import ESCAPES, Attempt, Escape, attempt, left_behind
 
 QUICK = ("read", "run", "processes", "network", "signals", "others", "write", "score", "find", "terminal", "devices")
@@ -26,6 +26,7 @@ HARMFUL_WITHOUT_ISOLATION = {
     "network: UDP": "reached a udp socket",
     "network: unix sockets": "reached a unix socket",
     "network: raw system calls, netlink, vsock": "a socket of family 1",
+    "network: connect a socket of a socketpair elsewhere": "reached a datagram socket",
     "signals: kill the parent and others": "ended another process",
     "signals: raw system calls, pidfd, queue, timers": "ended another process",
     "signals: let the kernel send them (F_SETOWN, F_SETSIG)": "ended another process",
@@ -59,6 +60,24 @@ def test_no_attempt_takes_more_than_its_share(each: Sandbox, escape: Escape) -> 
 def test_a_program_finds_nothing_of_the_one_before_it(each: Sandbox) -> None:
     one = left_behind(each)
     assert one.escaped is None, told(one)
+
+
+def test_a_program_does_not_fill_the_tests_memory_for_the_next(each: Sandbox) -> None:
+    fill = (
+        "import json, os, struct\n"
+        "def f(x):\n"
+        "    junk = ['\u0100B'] * 6_000_000\n"
+        "    for op in ('value', 'raised'):\n"
+        "        body = json.dumps({'op': op, 'value': 1, 'type': 'E', 'text': '', 'junk': junk}).encode()\n"
+        "        os.write(3, struct.pack('>I', len(body)))\n"
+        "        view = memoryview(body)\n"
+        "        while view: view = view[os.write(3, view):]\n"
+    )
+    honest = Submission("def f(): return list(range(2 * 10 ** 6))", AssertTests("assert f()[-1] == 2 * 10 ** 6 - 1"))
+    for _ in range(2):
+        assert not each.execute(Submission(fill, AssertTests("f(1)\nf(2)"))).passed
+        verdict = each.execute(honest)
+        assert verdict.passed, verdict.detail
 
 
 @pytest.mark.parametrize(("name", "harm"), HARMFUL_WITHOUT_ISOLATION.items())

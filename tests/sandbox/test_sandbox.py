@@ -121,6 +121,18 @@ class TestValues:
         tests = "xs, d, s = [2, 1], {}, {4}\nf(xs, d, s)\nassert (xs, d, s) == ([1, 2], {'a': 1}, {3, 4})"
         assert run(program, tests).passed
 
+    def test_what_it_does_to_named_arguments_and_before_it_raises_is_seen(self) -> None:
+        program = (
+            "def f(xs, count=None):\n xs.append(1)\n if count is not None: count['a'] += 1\n else: raise KeyError('x')"
+        )
+        tests = (
+            "from collections import defaultdict\nxs, count = [], defaultdict(int)\nf(xs=xs, count=count)\n"
+            "assert xs == [1] and count == {'a': 1}\n"
+            "try:\n    f(xs)\nexcept KeyError as e:\n    assert e.args == ('x',)\nassert xs == [1, 1]\n"
+        )
+        verdict = run(program, tests)
+        assert verdict.passed, verdict.detail
+
     def test_functions_of_the_tests_can_be_handed_over(self) -> None:
         program = "def f(g, xs): return [g(x) for x in xs]"
         assert run(program, "assert f(lambda x: x * 2, [1, 2]) == [2, 4]\nassert f(str, [1]) == ['1']").passed
@@ -149,6 +161,35 @@ class TestValues:
         assert run(program, tests).passed
         assert "Odd: odd" in run(program, "f(0)").detail
 
+    def test_an_exception_of_a_class_of_its_own_is_caught_as_the_nearest_builtin(self) -> None:
+        program = "import json\nclass Odd(ValueError): pass\ndef f(x):\n if x: json.loads('{')\n raise Odd('odd')"
+        tests = "for x in (0, 1):\n    try:\n        f(x)\n    except ValueError:\n        pass\n"
+        assert run(program, tests).passed
+
+    def test_what_stands_under_main_is_not_run(self) -> None:
+        program = "def f(x): return x\nif __name__ == '__main__':\n    print(f(int(input())))"
+        assert run(program, "assert f(1) == 1").passed
+
+    def test_dataclasses_threads_and_the_null_device_work(self, each: Sandbox) -> None:
+        if each.backend.name == "wasi":
+            pytest.skip("WebAssembly has no threads and no devices")
+        program = (
+            "import dataclasses, os, threading, typing\n"
+            "@dataclasses.dataclass\nclass P:\n    x: int\n"
+            "    ys: typing.List[int] = dataclasses.field(default_factory=list)\n"
+            "def f(n):\n    found = []\n"
+            "    threads = [threading.Thread(target=found.append, args=(P(i).x,)) for i in range(n)]\n"
+            "    for t in threads: t.start()\n    for t in threads: t.join()\n"
+            "    with open(os.devnull, 'w') as null: print(found, file=null)\n    return sorted(found)\n"
+        )
+        verdict = each.execute(Submission(program, AssertTests("assert f(50) == list(range(50))")))
+        assert verdict.passed, verdict.detail
+
+    def test_names_of_modules_of_other_systems_and_of_set_up_code_are_no_modules(self) -> None:
+        tests = AssertTests("winreg = 1\nassert f(winreg) == 1\nassert f(queue) == [9]", setup="queue = [9]")
+        verdict = first().execute(Submission("def f(x): return x", tests))
+        assert verdict.passed, verdict.detail
+
     def test_set_up_code_runs_with_the_program_and_its_names_are_seen(self) -> None:
         program = "class Node:\n    def __init__(self, v): self.v = v\ndef value(n): return n.v"
         tests = AssertTests("assert value(root) == 4", setup="root = Node(4)")
@@ -160,9 +201,19 @@ class TestValues:
         assert first().execute(Submission(program, tests)).passed
         assert first().execute(Submission(program, AssertTests("assert sum([3, 4]) == 7"))).passed
 
-    def test_a_value_that_no_message_can_carry_is_the_tests_fault(self) -> None:
-        tests = "class Own: pass\nf(Own())"
-        assert run("def f(x): return x", tests).category == "sandbox_error"
+    def test_a_value_that_no_message_can_carry_is_named(self) -> None:
+        verdict = run("def f(x): return x", "class Own: pass\nf(Own())")
+        assert (verdict.category, "type Own" in verdict.detail) == ("exception", True)
+
+    def test_a_slice_can_be_asked_for_and_half_a_character_stays_one(self) -> None:
+        program = (
+            "class Own:\n    def __getitem__(self, key): return [1, 2, 3][key]\n"
+            "def f(): return Own()\ndef g(): return '\\ud83d\\ude00'"
+        )
+        assert run(program, "assert f()[:2] == [1, 2]\nassert len(g()) == 2").passed
+
+    def test_the_detail_can_always_be_stored(self) -> None:
+        assert run("def f(): raise Exception('\\ud800')", "f()").detail.encode()
 
     def test_random_numbers_and_the_order_of_sets_are_the_same_each_time(self) -> None:
         program = "import random\ndef f(): raise Exception(f'{random.random()} {list({str(i) for i in range(9)})}')"
@@ -226,6 +277,14 @@ class TestManyAtOnce:
             zygotes[0].process.wait()
             assert one.execute(Submission("", AssertTests(""))).passed
 
+    def test_its_processes_live_as_long_as_it_does(self) -> None:
+        with Sandbox(first().backend.name, workers=1) as one:
+            used = set()
+            for _ in range(3):
+                assert one.execute(Submission("", AssertTests(""))).passed
+                used.add(tuple(zygote.process.pid for zygote in one.cages[0]._zygotes or ()))
+            assert len(used) == 1
+
     def test_programs_run_side_by_side_in_threads(self) -> None:
         with Sandbox(first().backend.name, workers=2) as two:
             asleep = Submission("import time\ntime.sleep(1.5)", AssertTests(""))
@@ -262,7 +321,7 @@ class TestChoice:
 
 def test_the_working_folder_and_the_environment_are_private(each: Sandbox) -> None:
     program = "import os\nopen('a', 'w').write('x')\nfound = (os.listdir('.'), sorted(os.environ))"
-    names = ["HOME", "LANG", "LC_CTYPE", "PATH", "PWD", "PYTHONHASHSEED"]
+    names = ["HOME", "LANG", "LC_CTYPE", "MALLOC_ARENA_MAX", "PATH", "PWD", "PYTHONHASHSEED"]
     tests = f"listed, names = found\nassert listed == ['a'], listed\nassert set(names) <= set({names}), names"
     verdict = each.execute(Submission(program, AssertTests(tests)))
     assert verdict.passed, verdict.detail

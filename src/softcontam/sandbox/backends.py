@@ -16,6 +16,7 @@ from softcontam.sandbox.interpreter import CODE, base_program, interpreter, star
 from softcontam.sandbox.verdict import Limits
 
 CLEAN_ENVIRONMENT = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "PATH": "/nonexistent", "HOME": "/nonexistent"}
+CLEAN_ENVIRONMENT["MALLOC_ARENA_MAX"] = "1"  # each arena of each thread takes 64 MiB of the address space
 """All that tested code finds in its environment."""
 
 _INSIDE = Path(__file__).parent / "inside"
@@ -53,6 +54,7 @@ def _bubblewrap(control: int, folder: Path, limits: Limits) -> list[str]:
         *(part for path, seen_as in bound for part in ("--ro-bind", path, seen_as)),
         *(("--tmpfs", str(hidden)) if hidden.is_dir() else ()),
         *("--ro-bind", str(_INSIDE), f"{_SEEN_AS}/softcontam/sandbox/inside"),
+        *("--dev-bind", os.devnull, os.devnull),
         *("--size", str(2 * _room(limits)), "--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"),
         "--",
         *python.command(_SEEN_AS, [str(control), settings]),

@@ -13,8 +13,9 @@ import socket
 import struct
 import subprocess
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ START_S = 60.0
 
 GRACE_S = 10.0
 """How long, beyond the wall clock of a job, before the sandbox itself counts as broken."""
+
+SPARE_TASKS = 256
+"""Processes and threads that this user may come to have while a sandbox is in use, those of programs included."""
 
 _DETAIL = 300
 
@@ -137,8 +141,10 @@ class Cage:
 
     def __init__(self, backend: Backend, limits: Limits) -> None:
         self.backend, self.limits = backend, limits
+        self.processes = _own_tasks() + SPARE_TASKS
         self._zygotes: tuple[_Zygote, _Zygote] | None = None
-        self._lock = threading.Lock()
+        # One thread for all of a cage's life: bubblewrap ends with the thread that started it.
+        self._thread = ThreadPoolExecutor(1)
 
     def run(self, submission: Submission) -> Verdict:
         """Run a program with its tests. A sandbox that breaks is set up again once, for the same program.
@@ -146,29 +152,39 @@ class Cage:
         Raises:
             SandboxError: it can't be set up.
         """
-        with self._lock:
-            begun = time.monotonic()
-            for attempt in (1, 2):
-                program, judge = self._up()
-                try:
-                    if isinstance(submission.tests, AssertTests):
-                        verdict = self._with_asserts(submission, submission.tests, program, judge)
-                    else:
-                        verdict = self._with_input(submission, submission.tests, program)
-                    break
-                except _Broken as error:
-                    self.close()
-                    verdict = self._verdict("sandbox_error", f"the sandbox broke down: {error} (attempt {attempt})")
-            wall = time.monotonic() - begun
-            return Verdict(verdict.category, verdict.detail, verdict.backend, verdict.cpu_s, wall)
+        return self._thread.submit(self._run, submission).result()
 
     def close(self) -> None:
         """End its processes."""
+        try:
+            self._thread.submit(self._stop).result()
+        except RuntimeError:  # closed before, or the interpreter is ending and takes no new work
+            self._stop()
+        self._thread.shutdown()
+
+    def _run(self, submission: Submission) -> Verdict:
+        begun = time.monotonic()
+        for attempt in (1, 2):
+            program, judge = self._up()
+            try:
+                if isinstance(submission.tests, AssertTests):
+                    verdict = self._with_asserts(submission, submission.tests, program, judge)
+                else:
+                    verdict = self._with_input(submission, submission.tests, program)
+                break
+            except _Broken as error:
+                self._stop()
+                verdict = self._verdict("sandbox_error", f"the sandbox broke down: {error} (attempt {attempt})")
+        return replace(verdict, wall_s=time.monotonic() - begun)
+
+    def _stop(self) -> None:
         for zygote in self._zygotes or ():
             zygote.stop()
         self._zygotes = None
 
     def _up(self) -> tuple[_Zygote, _Zygote]:
+        if self._zygotes is not None and any(zygote.process.poll() is not None for zygote in self._zygotes):
+            self._stop()
         if self._zygotes is None:
             first = _Zygote(self.backend, self.limits)
             try:
@@ -191,6 +207,7 @@ class Cage:
             "memory_bytes": limits.memory_mib * 2**20,
             "file_bytes": min(limits.files_mib, self.limits.files_mib) * 2**20,
             "output_bytes": limits.output_kib * 2**10,
+            "processes": self.processes,
             **content,
         }
 
@@ -199,7 +216,9 @@ class Cage:
         nonce = secrets.token_hex(16)
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            judge_job = self._job("judge", limits, tests=tests.code, entry_points=list(tests.entry_points), nonce=nonce)
+            judge_job = self._job(
+                "judge", limits, tests=tests.code, setup=tests.setup, entry_points=list(tests.entry_points), nonce=nonce
+            )
             judge.send(judge_job, ours)
             program.send(self._job("guest", limits, program=submission.program, setup=tests.setup), theirs)
         patience = judge_job["wall_s"] + GRACE_S
@@ -229,10 +248,22 @@ class Cage:
     def _discard_if_spent(self, *ended: dict[str, Any]) -> None:
         """Start anew where a program left a folder that could not be emptied, or the tests' process was ended."""
         if any(one.get("spent") for one in ended):
-            self.close()
+            self._stop()
 
     def _verdict(self, category: Category, detail: str, cpu_s: float = 0.0) -> Verdict:
-        return Verdict(category, detail[:_DETAIL], self.backend.name, cpu_s)
+        # a lone surrogate, which a program may put into its exception's text, could not be stored
+        shown = detail[:_DETAIL].encode("utf-8", "backslashreplace").decode()
+        return Verdict(category, shown, self.backend.name, cpu_s)
+
+
+def _own_tasks() -> int:
+    """Processes and threads of this user, as far as they can be counted here."""
+    count = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if folder.stat().st_uid == os.getuid():
+                count += len(list((folder / "task").iterdir()))
+    return count
 
 
 def _ended_by_limit(ended: dict[str, Any]) -> tuple[Category, str] | None:

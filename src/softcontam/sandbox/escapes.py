@@ -86,14 +86,14 @@ class World:
         file = self.secret_file
         if not file.exists() or file.read_text() != self.secret or file.stat().st_mode & 0o777 != 0o600:
             return "changed a file outside"
-        made = [path.name for path in self.folder.iterdir() if path.name not in ("secret.txt", "unix")]
+        made = [path.name for path in self.folder.iterdir() if path.name not in ("secret.txt", "unix", "datagram")]
         if made:
             return f"made {made[0]} outside"
         if self.victim.poll() is not None:
             return "ended another process"
         for name, server in self.servers.items():
             with contextlib.suppress(BlockingIOError):
-                if name == "udp":
+                if name in ("udp", "datagram"):
                     server.recv(1)
                 else:
                     server.accept()
@@ -121,6 +121,7 @@ def world() -> Iterator[World]:
         kinds: dict[str, tuple[int, int, Any]] = {
             "tcp": (socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
             "udp": (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
+            "datagram": (socket.AF_UNIX, socket.SOCK_DGRAM, str(folder / "datagram")),
             "unix": (socket.AF_UNIX, socket.SOCK_STREAM, str(folder / "unix")),
             "abstract": (socket.AF_UNIX, socket.SOCK_STREAM, "\0softcontam-" + secret),
         }
@@ -140,6 +141,7 @@ def world() -> Iterator[World]:
             "@TCP@": str(servers["tcp"].getsockname()[1]),
             "@UDP@": str(servers["udp"].getsockname()[1]),
             "@UNIX@": str(folder / "unix"),
+            "@DATAGRAM@": str(folder / "datagram"),
             "@ABSTRACT@": "softcontam-" + secret,
             "@VICTIM@": str(victim.pid),
         }
@@ -348,7 +350,8 @@ def f(x):
 ## network: connect a socket of a socketpair elsewhere
 def f(x):
     a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    tried(lambda: a.connect("@UNIX@") is None, lambda: a.sendto(b"x", "@UNIX@"), lambda: a.bind("here") is None,
+    tried(lambda: a.sendto(b"x", "@DATAGRAM@"), lambda: a.sendmsg([b"x"], [], 0, "@DATAGRAM@"),
+          lambda: a.connect("@UNIX@") is None, lambda: a.sendto(b"x", "@UNIX@"), lambda: a.bind("here") is None,
           lambda: a.sendto(b"x", "\0@ABSTRACT@"))
 
 ## signals: kill the parent and others
@@ -466,6 +469,37 @@ def f(x):
     while True:
         os.mkdir("d")
         os.chdir("d")
+
+## disk: unlinked files that stay mapped
+def f(x):
+    libc, total = ctypes.CDLL(None), 0
+    libc.mmap.restype = ctypes.c_void_p
+    while total < 2**30:
+        descriptor = os.open("big", os.O_RDWR | os.O_CREAT)
+        total += os.write(descriptor, b"x" * 2**22)
+        libc.mmap(None, 4096, 1, 2, descriptor, 0)
+        os.close(descriptor)
+        os.unlink("big")
+    tell(f"holds {total} bytes")
+
+## disk: files without a name that stay mapped
+def f(x):
+    libc, total = ctypes.CDLL(None), 0
+    libc.mmap.restype = ctypes.c_void_p
+    while total < 2**30:
+        descriptor = os.open(".", os.O_RDWR | os.O_TMPFILE)
+        total += os.write(descriptor, b"x" * 2**22)
+        libc.mmap(None, 4096, 1, 2, descriptor, 0)
+        os.close(descriptor)
+    tell(f"holds {total} bytes")
+
+## disk: folders that may not be listed
+def f(x):
+    os.umask(0o777)
+    os.mkdir("d", 0o300)
+    while True:
+        with open(f"d/{time.monotonic()}", "wb") as stream:
+            stream.write(b"x" * 2**20)
 
 ## disk: unlinked files that stay open
 def f(x):
@@ -728,6 +762,48 @@ def f(x):
 # tests
 given = [3]
 assert f(given) == [n * n for n in [3, 3]]
+
+## score: make the sandbox look broken, by a slice
+class Odd:
+    def __getitem__(self, key): return 1
+def f(x):
+    return Odd()
+# tests
+assert f(3)[:2] == [9, 9]
+
+## score: make the sandbox look broken, by a type that can't be handed back
+import json, struct
+def framed(message):
+    body = json.dumps(message).encode()
+    return struct.pack(">I", len(body)) + body
+def f(x):
+    loader = {"t": "builtin", "v": "__loader__"}
+    for place in ([0, [loader]], [0, loader]):
+        os.write(3, framed({"op": "value", "value": loader, "changed": [place]}))
+    return x
+# tests
+given = [3]
+f(given)
+assert f(given) == [9]
+
+## score: make the sandbox look broken, by a call back
+import json, struct
+def f(g):
+    body = json.dumps({"op": "call_back", "on": 0, "args": [{"t": "builtin", "v": "__loader__"}]}).encode()
+    os.write(3, struct.pack(">I", len(body)) + body)
+    return g(1)
+# tests
+assert f(lambda x: x) == 9
+
+## score: make the sandbox look broken, by text that can't be stored
+def f(x):
+    raise Exception("\ud800 alone")
+
+## score: two halves of a character
+def f(x):
+    return "\ud83d\ude00"
+# tests
+assert f(3) == chr(0x1f600)
 
 ## score: trace and patch the caller
 def tracer(frame, event, arg):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
-import os
 import queue
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from softcontam.config import SandboxConfig
+from softcontam.environment import count_cpus
 from softcontam.errors import SandboxError
 from softcontam.sandbox.backends import Backend, choose
 from softcontam.sandbox.cage import Cage
@@ -47,7 +47,8 @@ class Sandbox:
     ) -> None:
         self.limits = limits or Limits()
         self.backend = choose(backend, allow_unsafe, works)
-        self.cages = [Cage(self.backend, self.limits) for _ in range(workers or len(os.sched_getaffinity(0)))]
+        self.cages = [Cage(self.backend, self.limits) for _ in range(workers or count_cpus())]
+        self._end = weakref.finalize(self, _close_all, self.cages)  # at exit too, where nobody closes it
 
     @classmethod
     def of(cls, config: SandboxConfig) -> Sandbox:
@@ -62,8 +63,7 @@ class Sandbox:
 
     def close(self) -> None:
         """End all of its processes."""
-        for cage in self.cages:
-            cage.close()
+        self._end()
 
     def execute(self, submission: Submission) -> Verdict:
         """Run one program; a timeout is run again alone."""
@@ -123,6 +123,11 @@ class Sandbox:
         return replace(self.cages[0].run(submission), retried=True)
 
 
+def _close_all(cages: Sequence[Cage]) -> None:
+    for cage in cages:
+        cage.close()
+
+
 def limits_of(config: SandboxConfig) -> Limits:
     """The limits that a config describes."""
     return Limits(config.cpu_s, config.wall_factor, config.memory_mib, config.output_kib, config.files_mib)
@@ -154,9 +159,7 @@ def works(backend: Backend) -> str | None:
 
 @lru_cache(maxsize=1)
 def _shared() -> Sandbox:
-    sandbox = Sandbox(workers=1)
-    atexit.register(sandbox.close)
-    return sandbox
+    return Sandbox(workers=1)
 
 
 def execute(program: str, tests: Tests | str | Sequence[str], limits: Limits | None = None) -> Verdict:

@@ -48,6 +48,9 @@ prctl 157 167; pidfd_open 434 434; close_range 436 436
 """
 """System calls that a process needs to fork, limit and end children; see :func:`child_filter`."""
 
+REMOVING = ("unlink", "unlinkat", "rename", "renameat", "renameat2")
+"""System calls that take a file's name away."""
+
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _ALLOW, _EPERM, _ENOSYS, _KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
@@ -56,9 +59,11 @@ _CLONE_THREAD = 0x00010000
 _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONREAD, FIONCLEX, FIOCLEX
 _FCNTLS = (0, 1, 2, 3, 4, 5, 6, 7, 1030)  # no F_SETOWN, F_SETSIG: these make the kernel send signals to others
 _AF_UNIX = 1
+_STREAM_KINDS = tuple(1 | flags for flags in (0, 0x800, 0x80000, 0x80800))  # with SOCK_NONBLOCK, SOCK_CLOEXEC
+_TMPFILE = 0o20000000
 
 # Landlock (linux/landlock.h): rights by the ABI that brought them.
-_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+_WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
 _RIGHTS_BY_ABI = {1: 13, 2: 14, 3: 15, 5: 16}
 _PRIVATE = sum(1 << bit for bit in (1, 2, 3, 4, 5, 7, 8, 13, 14))
 
@@ -94,7 +99,10 @@ Instruction = tuple[int, int, int, int]
 
 
 def _where(number: int, word: int, test: int, values: Sequence[int], failing: int = _EPERM) -> list[Instruction]:
-    """Allow a call where one 32-bit word of its arguments passes the test for one of the values."""
+    """Allow a call where one 32-bit word of its arguments passes the test for one of the values.
+
+    An argument has two words, the lower one first: the second argument begins at word 2.
+    """
     body: list[Instruction] = [(_LOAD, 0, 0, _AT_ARGUMENTS + 4 * word)]
     for value in values:
         body += [(test, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
@@ -125,11 +133,26 @@ def common_filter(machine: str) -> list[Instruction]:
     return code
 
 
-def child_filter(machine: str, pid: int) -> list[Instruction]:
+def _unless(number: int, word: int, bits: int) -> list[Instruction]:
+    """Refuse a call where one 32-bit word of its arguments has any of the bits, else allow it."""
+    body = [
+        (_LOAD, 0, 0, _AT_ARGUMENTS + 4 * word),
+        (_ANY_BIT, 0, 1, bits),
+        (_RETURN, 0, 0, _EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+    return [(_EQUAL, 0, len(body), number), *body]
+
+
+def child_filter(machine: str, pid: int, removes: bool = True) -> list[Instruction]:
     """What a child may not do of that which :func:`common_filter` allows, as BPF, installed on top of it.
 
     Left of :data:`FORKING`: new threads (no processes), signals to itself (``pid``), reading limits. Small, because the
     kernel works through it once for each system call that exists, in every child.
+
+    Args:
+        removes: may remove and rename files and make files without a name. Where the folder's size is watched and not
+            limited, these could be mapped into memory and hidden from the watch.
     """
     numbers = syscall_numbers(FORKING, machine)
     code: list[Instruction] = [(_LOAD, 0, 0, _AT_NUMBER)]
@@ -145,7 +168,16 @@ def child_filter(machine: str, pid: int) -> list[Instruction]:
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _EPERM),
     ]
-    for name in ("setrlimit", "setsid", "prctl", "pidfd_open"):
+    numbers |= syscall_numbers(SYSCALLS + CONDITIONAL, machine)
+    # a datagram socket could send to any socket that has a name, whatever it is connected to
+    code += _where(numbers["socketpair"], 2, _EQUAL, _STREAM_KINDS)
+    refused = ["setrlimit", "setsid", "prctl", "pidfd_open", "umask"]
+    if not removes:
+        refused += [name for name in REMOVING if name in numbers]
+        for name, word in (("open", 2), ("openat", 4)):
+            if name in numbers:
+                code += _unless(numbers[name], word, _TMPFILE)
+    for name in refused:
         code += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _EPERM)]
     return [*code, (_RETURN, 0, 0, _ALLOW)]
 
@@ -196,11 +228,12 @@ def landlock(readable: Sequence[str], folder: str) -> None:
     ruleset = _syscall(444, attributes, len(attributes), 0)
     if ruleset < 0:
         raise CannotConfine(f"landlock: {os.strerror(ctypes.get_errno())}")
-    for path, rights in [*((path, _READ_FILE | _READ_DIR) for path in readable), (folder, _PRIVATE)]:
+    granted = [*((path, _READ_FILE | _READ_DIR) for path in readable), (folder, _PRIVATE)]
+    for path, rights in [*granted, (os.devnull, _READ_FILE | _WRITE_FILE)]:
         if path.endswith("/"):
             rights = _READ_DIR
         elif not Path(path).is_dir():
-            rights &= _READ_FILE
+            rights &= _READ_FILE | _WRITE_FILE
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         failed = _syscall(445, ruleset, 1, struct.pack("=Qi", rights & handled, opened), 0)
         os.close(opened)
@@ -212,11 +245,12 @@ def landlock(readable: Sequence[str], folder: str) -> None:
     os.close(ruleset)
 
 
-def limit(cpu_s: int, memory_bytes: int, file_bytes: int, hosts_wasm: bool = False) -> None:
+def limit(cpu_s: int, memory_bytes: int, file_bytes: int, processes: int, hosts_wasm: bool = False) -> None:
     """Set the limits of this process; beyond ``cpu_s`` or ``file_bytes`` the kernel ends it.
 
     Args:
         memory_bytes: of address space.
+        processes: processes and threads of this user, those outside included; the kernel asks it of root for nothing.
         hosts_wasm: WebAssembly can start nothing, but wasmtime starts threads and reserves gigabytes of address space:
             ``memory_bytes`` is of writable memory then, and the number of processes is left as it is.
     """
@@ -229,7 +263,7 @@ def limit(cpu_s: int, memory_bytes: int, file_bytes: int, hosts_wasm: bool = Fal
     if hosts_wasm:
         limits[resource.RLIMIT_DATA] = (memory_bytes, memory_bytes)
     else:
-        limits |= {resource.RLIMIT_AS: (memory_bytes, memory_bytes), resource.RLIMIT_NPROC: (64, 64)}
+        limits |= {resource.RLIMIT_AS: (memory_bytes, memory_bytes), resource.RLIMIT_NPROC: (processes, processes)}
     for which, (soft, hard) in limits.items():
         ceiling = resource.getrlimit(which)[1]
         if ceiling != resource.RLIM_INFINITY:

@@ -40,6 +40,8 @@ def empty(folder: str) -> None:
     waiting = [folder]
     while waiting:
         current = waiting.pop()
+        with contextlib.suppress(OSError):  # made without the right to list it
+            os.chmod(current, 0o700)
         with os.scandir(current) as entries:
             listed = list(entries)
         for entry in listed:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import deque
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +17,11 @@ MAX_TEXT = 300
 _SCALARS = (str, int, float, bool, type(None))
 
 
-def describe(error: BaseException) -> dict[str, str]:
-    """An exception as plain data: its type's name and its text.
+_MUTABLE = (list, dict, set, bytearray, deque, OrderedDict, defaultdict, Counter)
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as plain data: its type's name, its text, and the names of its type and of the bases.
 
     A 32-bit interpreter (WebAssembly) says OverflowError where one of 64 bits tries to allocate, and fails.
     """
@@ -26,7 +30,8 @@ def describe(error: BaseException) -> dict[str, str]:
     except Exception:
         text = "(its text raises an exception)"
     too_large = sys.maxsize < 2**32 and type(error) is OverflowError and "index-sized integer" in text
-    return {"type": "MemoryError" if too_large else type(error).__name__, "text": text}
+    names = ["MemoryError"] if too_large else [str(base.__name__) for base in type(error).__mro__]
+    return {"type": names[0], "text": text, "bases": names}
 
 
 class Guest:
@@ -34,7 +39,10 @@ class Guest:
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
-        self.names: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
+        # not __main__: what stands under `if __name__ == "__main__"` reads input and prints, and no test wants it
+        module = types.ModuleType("program")
+        sys.modules["program"] = module
+        self.names: dict[str, Any] = module.__dict__
         self.held: list[Any] = []
         self.index_of: dict[int, int] = {}
 
@@ -64,11 +72,7 @@ class Guest:
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         operation, target = message["op"], self.held[message["on"]]
         if operation == "call":
-            arguments = self._decode(message["args"])
-            named = {name: self._decode(value) for name, value in message["kwargs"].items()}
-            result = self._encode(target(*arguments, **named))
-            changed = [[index, self._encode(value)] for index, value in enumerate(arguments) if _is_mutable(value)]
-            return {"op": "value", "value": result, "changed": changed}
+            return self._call(target, message)
         if operation == "attribute":
             return {"op": "value", "value": self._encode(getattr(target, message["name"]))}
         if operation == "set":
@@ -80,6 +84,18 @@ class Guest:
         if operation == "values":
             return {"op": "value", "value": {"t": "iterator", "v": [self._encode(part) for part in target]}}
         return {"op": "value", "value": self._encode(reads[operation](target))}
+
+    def _call(self, target: Any, message: dict[str, Any]) -> dict[str, Any]:
+        """The result or the exception, and what the lists and the like among the arguments hold now."""
+        arguments = self._decode(message["args"])
+        named = {name: self._decode(value) for name, value in message["kwargs"].items()}
+        try:
+            answer = {"op": "value", "value": self._encode(target(*arguments, **named))}
+        except BaseException as error:
+            answer = {"op": "raised", **describe(error), "args": self._encode(list(error.args))}
+        places = [*enumerate(arguments), *named.items()]
+        changed = [[place, self._encode(value)] for place, value in places if type(value) in _MUTABLE]
+        return {**answer, "changed": changed}
 
     def _public_names(self) -> list[list[Any]]:
         names: list[list[Any]] = []
@@ -117,10 +133,6 @@ class Guest:
             return self._decode(answer["value"])
 
         return call_back
-
-
-def _is_mutable(value: Any) -> bool:
-    return type(value) in (list, dict, set, bytearray, deque)
 
 
 def run_stdio(program: str) -> int:

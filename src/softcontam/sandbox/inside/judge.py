@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import importlib
 import linecache
 import sys
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -85,8 +87,11 @@ class Judge:
         self.functions: list[Callable[..., Any]] = []
         self.from_program: BaseException | None = None
 
-    def run(self, tests: str, entry_points: list[str], nonce: str) -> dict[str, str]:
-        """Run the tests to their end; the nonce is in what is returned only if they got there."""
+    def run(self, tests: str, setup: str, entry_points: list[str], nonce: str) -> dict[str, str]:
+        """Run the tests to their end; the nonce is in what is returned only if they got there.
+
+        ``setup`` ran with the program; the names that it binds are the program's whatever they are called.
+        """
         first = self.channel.receive()
         if first is None:
             return {"outcome": "gone", "detail": "the program ended before its tests began"}
@@ -102,7 +107,7 @@ class Judge:
             return {"outcome": "unfit", "detail": f"the tests are no Python code: {error}"}
         linecache.cache["tests.py"] = (len(tests), None, tests.splitlines(keepends=True), "tests.py")
         try:
-            names = self._names(first.get("names"), tree, entry_points)
+            names = self._names(first.get("names"), tree, {*entry_points, *_bound(setup)})
             exec(code, names)
         except BaseException as error:
             return self._failed(error)
@@ -112,10 +117,16 @@ class Judge:
         """Call a function of the program; lists and the like that it changed are changed here too."""
         encoded = {name: self.encode(value) for name, value in kwargs.items()}
         message = {"op": "call", "on": index, "args": [self.encode(value) for value in args], "kwargs": encoded}
-        return self.ask(message, args)
+        by_place: dict[int | str, Any] = dict(enumerate(args))
+        by_place.update(kwargs)
+        return self.ask(message, by_place)
 
-    def ask(self, message: dict[str, Any], args: tuple[Any, ...] = ()) -> Any:
-        """Send a request and return the value of its answer, or raise what the program raised."""
+    def ask(self, message: dict[str, Any], arguments: dict[int | str, Any] | None = None) -> Any:
+        """Send a request and return the value of its answer, or raise what the program raised.
+
+        Args:
+            arguments: by place or name, those whose content the program may have changed.
+        """
         self.channel.send(message)
         while (reply := self.channel.receive()) is not None:
             if reply.get("op") != "call_back":
@@ -123,11 +134,11 @@ class Judge:
             self.channel.send(self._called_back(reply))
         if reply is None:
             raise ProgramGone
+        for place, value in reply.get("changed", []):
+            _replace_content((arguments or {})[place], self.decode(value))
         if reply.get("op") == "raised":
-            self.from_program = _exception(str(reply.get("type")), str(reply.get("text")))
+            self.from_program = self._exception(reply)
             raise self.from_program
-        for position, value in reply.get("changed", []):
-            _replace_content(args[position], self.decode(value))
         return self.decode(reply["value"])
 
     def encode(self, value: Any) -> Any:
@@ -138,19 +149,20 @@ class Judge:
         """A value from the program."""
         return decode(value, self._received)
 
-    def _names(self, listed: Any, tests: ast.Module, entry_points: list[str]) -> dict[str, Any]:
+    def _names(self, listed: Any, tests: ast.Module, own: set[str]) -> dict[str, Any]:
         """What the tests refer to: modules of the standard library, for the rest names of the program.
 
-        A program can't slip the tests a builtin or a module of its own making: these are the judge's, unless the tests
-        call the name itself (for a builtin, unless it is an entry point).
+        A program can't slip the tests a builtin or a module of its own making: these are the judge's, except names of
+        ``own`` (entry points, and what the set-up code binds) and modules' names that the tests call.
         """
         used = {node.id for node in ast.walk(tests) if isinstance(node, ast.Name)}
         called = {n.func.id for n in ast.walk(tests) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
         names: dict[str, Any] = {"__name__": "__tests__"}
-        for name in sorted((used & _MODULES) - called):
-            names[name] = importlib.import_module(name)
+        for name in sorted((used & _MODULES) - called - own):
+            with contextlib.suppress(ImportError):  # of another system, or a name that the tests bind themselves
+                names[name] = importlib.import_module(name)
         for name, value in listed:
-            hidden = name in names or (name in _BUILTINS and name not in entry_points)
+            hidden = name in names or (name in _BUILTINS and name not in own)
             if name in used and not name.startswith("__") and not hidden:
                 names[name] = self.decode(value)
         return names
@@ -172,15 +184,31 @@ class Judge:
         try:
             result = self.functions[message["on"]](*map(self.decode, message["args"]))
             return {"op": "answer", "value": self.encode(result)}
-        except Exception as error:
+        except (Exception, CannotCross) as error:
             return {"op": "answer", **describe(error)}
+
+    def _exception(self, reply: dict[str, Any]) -> BaseException:
+        """What the program raised as the nearest built-in exception, or a RuntimeError that names it.
+
+        A StopIteration would end a loop of the tests (``all(map(...))``) before its time.
+        """
+        name, text = str(reply.get("type")), str(reply.get("text"))
+        for base in map(str, reply.get("bases") or [name]):
+            kind = getattr(builtins, base, None)
+            if not isinstance(kind, type) or not issubclass(kind, Exception) or kind is Exception:
+                continue
+            if issubclass(kind, StopIteration | StopAsyncIteration):
+                break
+            with contextlib.suppress(TypeError):  # UnicodeDecodeError and the like want just their own arguments
+                return kind(*self.decode(reply["args"])) if base == name and "args" in reply else kind(text)
+        return RuntimeError(f"{name}: {text}")
 
     def _failed(self, error: BaseException) -> dict[str, str]:
         """What it means that the tests ended with an exception."""
         if isinstance(error, ProgramGone):
             return {"outcome": "gone", "detail": f"the program ended in: {_test_line(error)}"}
         if isinstance(error, CannotCross):
-            return {"outcome": "unfit", "detail": f"a value of type {error} can't be handed to the program"}
+            return {"outcome": "exception", "detail": f"a value of type {error} can't be handed to the program"}
         said = describe(error)
         text = f"{said['type']}: {said['text']}" if said["text"] else said["type"]
         if error is self.from_program:
@@ -190,24 +218,18 @@ class Judge:
         return {"outcome": "wrong" if wrong else "exception", "detail": f"{text} in: {_test_line(error)}"}
 
 
-def _exception(name: str, text: str) -> BaseException:
-    """A built-in exception of that name, or a RuntimeError that names it.
-
-    A StopIteration would end a loop of the tests (``all(map(...))``) before its time.
-    """
-    kind = getattr(builtins, name, None)
-    ends_loops = (StopIteration, StopAsyncIteration)
-    if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, ends_loops):
-        try:
-            return kind(text)
-        except TypeError:  # UnicodeDecodeError and the like want more than a text
-            return RuntimeError(f"{name}: {text}")
-    return RuntimeError(f"{name}: {text}")
+def _bound(code: str) -> set[str]:
+    """Names that code binds; none where it is no code."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return set()
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def _replace_content(target: Any, value: Any) -> None:
     """Give a list, set, dict, deque or bytearray of the tests the content that the program left in it."""
-    if type(value) is not type(target):
+    if type(value) is not type(target) or not isinstance(target, list | bytearray | dict | set | deque):
         return
     if isinstance(target, list | bytearray):
         target[:] = value

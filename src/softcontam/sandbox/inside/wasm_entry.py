@@ -56,7 +56,7 @@ def main(job: dict[str, Any]) -> None:
         Guest(channel).run(job["program"], job["setup"])
     else:
         sys.stderr = _sink(job["output_bytes"])  # standard error carries the report
-        outcome = Judge(channel).run(job["tests"], job["entry_points"], job["nonce"])
+        outcome = Judge(channel).run(job["tests"], job["setup"], job["entry_points"], job["nonce"])
         os.write(2, json.dumps(outcome).encode())
     os._exit(0)
 

@@ -32,7 +32,9 @@ sys.set_int_max_str_digits(0)
 
 _PLAIN = {str, int, bool, type(None), float}
 _DATES = {cls.__name__: cls for cls in (date, datetime, time)}
-_BUILTIN_TYPES = {name: value for name, value in vars(builtins).items() if isinstance(value, type)}
+_BUILTIN_TYPES = {
+    name: value for name, value in vars(builtins).items() if isinstance(value, type) and not name.startswith("_")
+}
 _MADE_OF_ITEMS: dict[str, Callable[[Any], Any]] = {
     "tuple": tuple,
     "set": set,
@@ -69,7 +71,8 @@ class Channel:
 
     def send(self, message: dict[str, Any]) -> None:
         """Send one message."""
-        body = json.dumps(message, separators=(",", ":")).encode()
+        # surrogates as they are: as JSON escapes, two halves would become one character on the other side
+        body = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         self._send(struct.pack(">I", len(body)) + body)
 
     def receive(self) -> dict[str, Any] | None:
@@ -82,7 +85,7 @@ class Channel:
         if body is None:
             return None
         try:
-            message = json.loads(body)
+            message = json.loads(body.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError):
             return None
         return message if isinstance(message, dict) else None
@@ -128,6 +131,8 @@ def _encode_tagged(value: Any, kind: type, other: Callable[[Any], dict[str, Any]
         return {"t": "defaultdict", "v": pairs, "factory": _builtin_name(value.default_factory)}
     if kind in (complex, range):
         return {"t": kind.__name__, "v": _numbers(value)}
+    if kind is slice:
+        return {"t": "slice", "v": parts((value.start, value.stop, value.step))}
     if kind in (bytes, bytearray):
         return {"t": kind.__name__, "v": value.hex()}
     if kind in (Decimal, Fraction):
@@ -174,6 +179,8 @@ def decode(value: Any, other: Callable[[dict[str, Any]], Any]) -> Any:
         return _mapping(tag, dict(pairs), value.get("factory"))
     if tag == "complex":
         return complex(*map(float, content))
+    if tag == "slice":
+        return slice(*[decode(part, other) for part in content])
     if tag == "range":
         return range(*map(int, content))
     if tag in ("bytes", "bytearray"):

@@ -13,6 +13,7 @@ import gc
 import importlib
 import io
 import json
+import mmap
 import os
 import platform
 import random
@@ -40,6 +41,9 @@ PRELOADED = (
     "statistics string struct textwrap time typing"
 ).split()
 """Modules that short programs import; loaded once, before any child is forked."""
+
+MOST_SHOWN = 8 * 2**20
+"""Bytes of a program's output that are handed on; more is a matter of the limit only."""
 
 _LOOK_EVERY_S = 0.02
 
@@ -128,7 +132,7 @@ class Zygote:
                 ended["report"] = report.read(2**16).decode("utf-8", "replace")
             for name, stream in (("stdout", out), ("stderr", errors)):
                 stream.seek(0)
-                ended[name] = stream.read(job["output_bytes"]).decode("utf-8", "replace")
+                ended[name] = stream.read(min(job["output_bytes"], MOST_SHOWN)).decode("utf-8", "replace")
         try:
             empty(str(self.folder))
         except OSError:  # this process is of no more use
@@ -148,13 +152,14 @@ class Zygote:
             else:
                 os.close(target)  # whatever it is, the control socket perhaps: not for the tested code
         if self.wasm is not None:  # which sees no descriptor of this process; wasmtime needs the module's file
-            confine.limit(job["cpu_s"], job["memory_bytes"] + HOST_BYTES, job["file_bytes"], hosts_wasm=True)
+            confine.limit(job["cpu_s"], job["memory_bytes"] + HOST_BYTES, job["file_bytes"], 0, hosts_wasm=True)
             os._exit(self.wasm.run(job))
         os.closerange(5, os.sysconf("SC_OPEN_MAX"))
         random.seed(0)
-        confine.limit(job["cpu_s"], job["memory_bytes"], job["file_bytes"])
+        confine.limit(job["cpu_s"], job["memory_bytes"], job["file_bytes"], job["processes"])
         if "seccomp" in self.settings["confine"]:
-            confine.install(confine.child_filter(platform.machine(), os.getpid()))
+            removes = "landlock" not in self.settings["confine"]
+            confine.install(confine.child_filter(platform.machine(), os.getpid(), removes))
         os.close(4)
         os._exit(_guest(job) if job["role"] == "guest" else run_stdio(job["program"]))
 
@@ -242,17 +247,30 @@ def _judge_here(job: dict[str, Any], descriptor: int) -> dict[str, Any]:
     signal.setitimer(signal.ITIMER_PROF, job["cpu_s"])
     signal.setitimer(signal.ITIMER_REAL, job["wall_s"])
     printed, sys.stdout = sys.stdout, _Discard()
+    judge = Judge(Channel.over_descriptors(descriptor, descriptor))
     try:
-        judge = Judge(Channel.over_descriptors(descriptor, descriptor))
-        report = judge.run(job["tests"], job["entry_points"], job["nonce"])
+        report = judge.run(job["tests"], job["setup"], job["entry_points"], job["nonce"])
+    except BaseException as error:  # a first message too large to be read, say
+        report = {"outcome": "exception", "detail": f"{type(error).__name__} before the tests"}
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         sys.stdout = printed
         os.close(descriptor)
+        judge.from_program = None  # it holds the frames, and with them all that the program sent
     return {
+        "spent": _half_full(job["memory_bytes"]),
         **{"op": "ended", "status": 0, "signal": None, "killed": None, "stdout": "", "stderr": ""},
         "report": json.dumps(report),
         "cpu_s": time.process_time() - cpu_begun,
         "wall_s": time.monotonic() - begun,
     }
+
+
+def _half_full(memory_bytes: int) -> bool:
+    """Whether this process holds on to so much that another program's tests might not have their room in it."""
+    try:
+        mmap.mmap(-1, memory_bytes // 2).close()
+    except (OSError, ValueError, MemoryError):
+        return True
+    return False
