@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from softcontam.analysis.effects import Effect, SweepEffects
+from softcontam.analysis.engines import engine_differences, environment_of
 from softcontam.analysis.items import ACCURACY, LOGPROB, PARTIAL
 from softcontam.analysis.pass_at_k import is_pass_at_k
 from softcontam.reporting import figures, tables, wording
 from softcontam.reporting.blocks import Block, Bullets, Code, Figure, Folded, Heading, Paragraph
 from softcontam.reporting.headlines import headlines
 from softcontam.reporting.splits import families_blocks, halves_blocks
-from softcontam.store import Cell
 
 TINY = 200_000_000
 """Parameters below which a base model's results are called evidence about itself and the pipeline only."""
@@ -45,7 +44,7 @@ def _models(measured: SweepEffects) -> Iterator[Block]:
     for one in measured.cells.done:
         config = one.config.model
         if config.name not in models:
-            stored = one.metrics.get("model") or _environment(one.cell).get("model") or {}
+            stored = one.metrics.get("model") or environment_of(one.cell).get("model") or {}
             models[config.name] = {"name": config.name, "note": config.note, **stored}
     for model in models.values():
         parameters, note = model.get("parameters"), str(model.get("note") or "")
@@ -205,9 +204,12 @@ def _provenance(measured: SweepEffects) -> Iterator[Block]:
     """The command, revision, versions and settings that the numbers came from."""
     record, done = measured.cells.record, measured.cells.done
     yield Heading("What was run")
+    if differences := engine_differences(measured.cells.pairs):
+        yield Paragraph("Compared cells were not evaluated alike, which moves scores by itself:", style="caution")
+        yield Bullets(differences, style="caution")
     yield Code(record.get("command") or "(the command was not recorded)")
     yield Paragraph(f"Git revision: {record.get('revision') or 'not recorded'}. Launched {record.get('time', '–')}.")
-    environment = dict(_flat(next((found for one in done if (found := _environment(one.cell))), {}), ""))
+    environment = dict(_flat(next((found for one in done if (found := environment_of(one.cell))), {}), ""))
     if environment:
         versions = {key.rsplit(".", 1)[-1]: value for key, value in environment.items()}
         yield Paragraph(f"Versions: {', '.join(f'{key} {versions[key]}' for key in _PACKAGES if key in versions)}.")
@@ -222,15 +224,6 @@ def _provenance(measured: SweepEffects) -> Iterator[Block]:
             for one in done
         )
         yield Folded(f"The {len(done)} done cells", [Code(ids)])
-
-
-def _environment(cell: Cell) -> dict[str, Any]:
-    """A cell's ``environment.json``; empty where there is none."""
-    try:
-        found: dict[str, Any] = json.loads((cell.folder / "environment.json").read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
-        return {}
-    return found
 
 
 def _flat(value: Any, prefix: str) -> Iterator[tuple[str, str]]:
