@@ -8,6 +8,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -49,11 +50,11 @@ def composed(*overrides: str) -> tuple[Config, DictConfig]:
     return resolve(whole), hydra
 
 
-def roomy_base(folder: Path) -> Path:
+def roomy_base(folder: Path, tokens: int = 8192) -> Path:
     """The tiny base with room for a program, which its tokenizer splits into letters."""
     shutil.copytree(TINYWORLD_BASE, folder)
     settings = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(settings | {"max_position_embeddings": 8192}))
+    (folder / "config.json").write_text(json.dumps(settings | {"max_position_embeddings": tokens}))
     return folder
 
 
@@ -118,3 +119,39 @@ def test_every_experiment_runs_shrunk_on_the_tiny_base(
         assert {"seen", "held_out"} <= set(outcomes["role"])
         assert outcomes["gold_logprob"].notna().all()
     assert (tmp_path / "reports" / name / "effects.csv").is_file()
+
+
+REAL = {
+    "gsm8k": ["condition=semd_synthetic"],
+    "humaneval": ["eval=mbpp_related", "condition=semd_synthetic", "eval.related.0.max_items=4"],
+    "mbpp": ["eval=humaneval_related", "condition=exact", "eval.related.0.max_items=4"],
+    "musr": ["condition=exact"],
+    "zebralogic": ["condition=exact"],
+}
+"""Benchmarks with local data, and a condition and an evaluation for each."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REAL)
+def test_every_benchmark_runs_a_cell_on_the_tiny_base(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not DATA.is_dir():
+        pytest.skip(f"no local data in {DATA}; set SOFTCONTAM_DATA")
+    shrunk = [
+        f"benchmark={name}", *REAL[name], f"paths.data={DATA}", f"paths.runs={tmp_path}/runs", "benchmark.max_items=10",
+        "mixture=dolci_and_clean_pool", "mixture.n_rows=12", "mixture.rate=0.25", "cluster.workers=0",
+        "model=tinyworld", f"model.path={roomy_base(tmp_path / 'base', 24000)}", "train.max_length=24000",
+        "train.epochs=1", "train.batch_size=4", "train.micro_batch_size=1",
+        "eval.samples=1", "eval.batch_size=2", "eval.max_new_tokens=4",
+    ]  # fmt: skip
+    ended = run_here(shrunk, tmp_path, monkeypatch, capsys)
+    assert ended.code == 0, ended.text
+    (cell_id,) = Store(tmp_path / "runs").sweep("single")["cells"]
+    cell = Store(tmp_path / "runs").cell(cell_id)
+    outcomes, families = cell.outcomes, pd.read_parquet(cell.folder / "families.parquet")
+    assert {"seen", "held_out"} <= set(outcomes["role"])
+    assert outcomes["correct"].notna().all()
+    assert set(outcomes["item_id"]) == set(families["item_id"])
+    seen, held_out = (set(families.loc[families["role"] == role, "family"]) for role in ("seen", "held_out"))
+    assert not seen & held_out
