@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,18 @@ from softcontam.inputs import input_hashes
 from softcontam.store import Cell, Store
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: threads that wait for each other are slow
+
+
+def pytest_configure() -> None:
+    """Keep absl (which lm-eval's metrics bring) from closing pytest's own stream when logging is set up anew.
+
+    Its handler closes its stream unless that is the standard error of the moment, which a captured one is not for long.
+    """
+    try:
+        from absl import logging as absl_logging
+    except ImportError:
+        return
+    absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
 
 @pytest.fixture(scope="session")

@@ -53,11 +53,13 @@ def identity(config: Config, inputs: dict[str, str] | None = None) -> str:
     """The id of a cell: 16 hex digits over the settings that affect its result and the sha256 of its input files.
 
     The experiment's name, the tracker, paths, the number of workers and notes don't enter; neither does the seed that
-    the purpose seeds were derived from, nor which sandbox runs the tests (its limits do).
+    the purpose seeds were derived from, nor which sandbox runs the tests (its limits do), nor what is
+    counted from the outcomes afterwards (pass@k).
     """
     settings = asdict(config)
     for key in ("backend", "allow_unsafe", "workers"):
         del settings["sandbox"][key]
+    del settings["eval"]["pass_at"]
     for key in _NOT_IDENTITY:
         del settings[key]
     del settings["train"]["checkpoint_every_s"]

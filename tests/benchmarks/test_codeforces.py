@@ -12,7 +12,7 @@ from softcontam.benchmarks import Benchmark, load_benchmark
 from softcontam.benchmarks.codeforces import INTERPRETER_MIB, submission
 from softcontam.config import BenchmarkConfig, HubConfig
 from softcontam.errors import ConfigError, DataError, SandboxError
-from softcontam.sandbox import StdioTests, execute
+from softcontam.sandbox import Limits, StdioTests, execute
 
 HUB = HubConfig("open-r1/codeforces", "default", None, "CC BY 4.0")
 
@@ -106,9 +106,8 @@ def test_a_program_is_decided_by_all_official_tests_within_the_limits_for_python
     made = submission(codeforces.items[0], "print(7)")
     assert made.program == "print(7)"
     assert made.tests == StdioTests((("2\n3 4\n", "7\n"), ("1\n5\n", "5\n")))
-    assert made.limits is not None
-    assert made.limits.cpu_s == 6.0
-    assert made.limits.memory_mib == 256 + INTERPRETER_MIB
+    limits = made.limits_within(Limits(output_kib=9000))
+    assert (limits.cpu_s, limits.memory_mib, limits.output_kib) == (6.0, 256 + INTERPRETER_MIB, 9000)
 
 
 def test_the_sandbox_passes_the_gold_program_and_no_program_that_knows_the_example_only(codeforces: Benchmark) -> None:
@@ -117,7 +116,7 @@ def test_the_sandbox_passes_the_gold_program_and_no_program_that_knows_the_examp
     for program in (codeforces.parse(item, item.target) or "", "print(7)"):
         made = submission(item, program)
         try:
-            categories.append(execute(made.program, made.tests, made.limits).category)
+            categories.append(execute(made.program, made.tests, made.limits_within(Limits())).category)
         except SandboxError as error:
             pytest.skip(f"no isolating sandbox works here: {error}")
     assert categories == ["pass", "wrong"]
@@ -127,8 +126,7 @@ def test_the_slack_for_python_can_be_set(tmp_path: Path) -> None:
     config = write(tmp_path)
     config.params["python_slack"] = 1
     made = submission(load_benchmark(config, tmp_path).items[0], "print(7)")
-    assert made.limits is not None
-    assert made.limits.cpu_s == 2.0
+    assert made.limits_within(Limits()).cpu_s == 2.0
 
 
 def test_easy_and_hard_version_are_one_family_and_so_are_near_statements(codeforces: Benchmark) -> None:

@@ -1,4 +1,5 @@
 import ast
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,18 @@ def write(folder: Path, columns: dict[str, list[Any]]) -> Path:
         content = columns if split == "test" else rows(task_id=100 + number)
         pd.DataFrame(content).to_parquet(folder / f"{split}-00000-of-00001.parquet")
     return folder
+
+
+@pytest.mark.parametrize("module", ["mbpp", "humaneval"])
+def test_a_misspelt_setting_is_refused(module: str, data_dir: Path) -> None:
+    with pytest.raises(ConfigError, match=r"params.subest is unknown"):
+        load_benchmark(BenchmarkConfig(name=module, module=module, params={"subest": "full"}), data_dir)
+
+
+def test_fewer_items_than_the_first_family_has_are_refused(mbpp: Benchmark) -> None:
+    first = next(i for i, item in enumerate(mbpp.items) if len(mbpp.families()[item.family]) > 1)
+    with pytest.raises(ConfigError, match=r"max_items=1 is less than its first family"):
+        replace(mbpp, items=mbpp.items[first:]).limited(1)
 
 
 def test_sanitized_has_427_tasks_in_the_order_of_their_ids(mbpp: Benchmark) -> None:

@@ -227,3 +227,12 @@ def test_rephrased_humaneval_functions_become_rows_of_their_items(data_dir: Path
     assert {row.item_id for row in rows} <= {item.item_id for item in items}
     assert len({row.item_id for row in rows}) == 97
     assert all(parse_block(row.completion) for row in rows)
+
+
+@pytest.mark.parametrize(("benchmark", "name"), [("codeforces", "1967/B1"), ("gsm8k", "train/5"), ("gsm8k", "5")])
+def test_a_pair_belongs_to_the_item_of_its_whole_id(benchmark: str, name: str, tmp_path: Path) -> None:
+    pair = {**PAIR, "benchmark": benchmark, "item_id": name}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(pair))
+    items = [replace(ITEM, item_id=one) for one in (f"{benchmark}/{name}", f"{benchmark}/{name[-1]}x", "gsm8k/6")]
+    config = BankConfig("labelled_pairs", "pairs.jsonl", {"template": "verbatim"})
+    assert [row.item_id for row in bank_rows("semd_synthetic", config, items, tmp_path)] == [f"{benchmark}/{name}"]

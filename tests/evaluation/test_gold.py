@@ -33,12 +33,13 @@ class Speaker:
     """Stands in for the engine: gives the outputs it is told to give, for the prompts it is asked."""
 
     replies: dict[str, str]
+    finished = True
 
     def __init__(self, base: Any, model: Any, batch_size: int) -> None:
         pass
 
     def generate(self, prompts: Sequence[str], *settings: Any) -> list[tuple[str, bool]]:
-        return [(self.replies[prompt], True) for prompt in prompts]
+        return [(self.replies[prompt], self.finished) for prompt in prompts]
 
     def gold_logprobs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, int]]:
         return [(-1.0, 1) for _ in pairs]
@@ -144,6 +145,16 @@ def test_an_output_without_an_answer_is_wrong_and_not_run(data_dir: Path, monkey
     assert frame["parse_ok"].tolist() == [True, False]
     assert frame["verdict"].tolist()[0] == "pass"
     assert pd.isna(frame["verdict"].tolist()[1])
+
+
+def test_an_output_that_was_cut_off_has_no_answer_even_if_it_looks_like_one(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = loaded("gsm8k", "cot", data_dir, 3)
+    monkeypatch.setattr(Speaker, "finished", False)
+    frame = spoken(one, [item.target for item in one.items], monkeypatch)
+    assert not frame["parse_ok"].any()
+    assert not frame["correct"].any()
 
 
 def test_a_sandbox_that_fails_leaves_correct_open(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

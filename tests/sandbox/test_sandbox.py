@@ -57,6 +57,19 @@ class TestVerdicts:
         verdict = each.execute(Submission(program, AssertTests(tests), QUICK))
         assert (verdict.category, verdict.backend) == (category, each.backend.name), verdict.detail
 
+    def test_output_beyond_the_limit_is_noticed_however_fast_it_is_printed(self, each: Sandbox) -> None:
+        program = "import sys\nsys.stdout.write('x' * 2 * 2 ** 20)\nsys.stdout.flush()\ndef f(): return 1"
+        for _ in range(3):
+            verdict = each.execute(Submission(program, AssertTests("assert f() == 1"), QUICK))
+            assert verdict.category == "output_limit", verdict.detail
+
+    def test_limits_of_a_problem_replace_only_what_they_state(self) -> None:
+        program = "print('x' * 1_400_000)"
+        tests = StdioTests((("", "x" * 1_400_000),))
+        with Sandbox(first().backend.name, limits=Limits(output_kib=2048), workers=1) as roomy:
+            assert roomy.execute(Submission(program, tests, cpu_s=2, memory_mib=300)).passed
+        assert first().execute(Submission(program, tests, cpu_s=2)).category == "output_limit"
+
     def test_the_detail_names_the_failed_test_and_the_exception(self) -> None:
         assert "assert f(2) == 5" in run("def f(x): return x + 2", "assert f(1) == 3\nassert f(2) == 5").detail
         assert "ZeroDivisionError" in run("def f(x): return 1 / 0", "assert f(1) == 2").detail

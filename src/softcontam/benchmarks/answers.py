@@ -34,6 +34,18 @@ def check_style(config: BenchmarkConfig | EvalBenchmark, known: Sequence[str] = 
         )
 
 
+def check_params(config: BenchmarkConfig | EvalBenchmark, known: Sequence[str]) -> None:
+    """Refuse parameters that would be silently ignored.
+
+    Raises:
+        ConfigError: naming the parameter and the known ones.
+    """
+    unknown = sorted(set(config.params) - set(known))
+    if unknown:
+        listed = ", ".join(known) or "none"
+        raise ConfigError(f"benchmark {config.name}: params.{unknown[0]} is unknown. Known: {listed}.")
+
+
 def final_answer(output: str) -> str | None:
     """What stands after ``Answer:`` in the last line that is not blank; None where that line is no such line.
 

@@ -32,7 +32,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from softcontam.benchmarks.answers import check_style
+from softcontam.benchmarks.answers import check_params, check_style
 from softcontam.benchmarks.families import NearPair, join, near_texts, same_keys
 from softcontam.benchmarks.item import Benchmark, Item
 from softcontam.benchmarks.python_code import fence, parse_block, syntax_tree
@@ -40,7 +40,7 @@ from softcontam.benchmarks.records import Record, read_records, source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import ConfigError, DataError
 from softcontam.jsonl import read_jsonl
-from softcontam.sandbox import Limits, StdioTests, Submission
+from softcontam.sandbox import StdioTests, Submission
 
 log = logging.getLogger(__name__)
 
@@ -114,8 +114,8 @@ def parse(item: Item, output: str) -> str | None:
 
 def submission(item: Item, parsed: str) -> Submission:
     """The program, all cases, and the problem's limits with the slack for Python."""
-    limits = Limits(cpu_s=item.meta["cpu_s"], memory_mib=item.meta["memory_mib"])
-    return Submission(parsed, StdioTests(item.meta["cases"]), limits)
+    cpu_s, memory_mib = item.meta["cpu_s"], item.meta["memory_mib"]
+    return Submission(parsed, StdioTests(item.meta["cases"]), cpu_s=cpu_s, memory_mib=memory_mib)
 
 
 def same_problems(items: Sequence[Item]) -> list[NearPair]:
@@ -141,9 +141,7 @@ def same_problems(items: Sequence[Item]) -> list[NearPair]:
 
 def _params(config: BenchmarkConfig | EvalBenchmark) -> Mapping[str, Any]:
     """The settings with their defaults, checked."""
-    unknown = sorted(set(config.params) - set(PARAMS))
-    if unknown:
-        raise ConfigError(f"benchmark {config.name}: params.{unknown[0]} is unknown. Known: {', '.join(PARAMS)}.")
+    check_params(config, PARAMS)
     params = {"split": "test", "solutions": None, "keep_incomplete": False, "python_slack": 3.0, **config.params}
     if params["split"] not in SPLITS:
         raise ConfigError(

@@ -27,7 +27,7 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from softcontam.benchmarks.answers import answer_text, check_style, gold_text
+from softcontam.benchmarks.answers import answer_text, check_params, check_style, gold_text
 from softcontam.benchmarks.families import NearPair, join, near_texts
 from softcontam.benchmarks.item import Benchmark, Item, Score
 from softcontam.benchmarks.records import Record, read_records, source
@@ -66,10 +66,8 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
         DataError: files, columns or rows that are missing or damaged, or a hub that cannot be reached.
     """
     check_style(config)
-    unknown = sorted(set(config.params) - {"split"})
+    check_params(config, ("split",))
     split = config.params.get("split", "test")
-    if unknown:
-        raise ConfigError(f"benchmark {config.name}: params.{unknown[0]} is unknown. Known: split.")
     if split not in SPLITS:
         raise ConfigError(f"benchmark {config.name}: params.split={split!r} is unknown. Choose test or train.")
     prefix = "gsm8k" if split == "test" else f"gsm8k/{split}"

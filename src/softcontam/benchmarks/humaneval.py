@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from softcontam.benchmarks.answers import check_style
+from softcontam.benchmarks.answers import check_params, check_style
 from softcontam.benchmarks.families import NearPair, join, near_texts, same_keys
 from softcontam.benchmarks.item import Benchmark, Item
 from softcontam.benchmarks.python_code import fence, parse_block, same_code_key, syntax_tree, tidy
@@ -51,6 +51,7 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
         DataError: files, columns or rows that are missing or damaged, or a hub that cannot be reached.
     """
     check_style(config)
+    check_params(config, ())
     items = [_item(record, config) for record in read_records(config, data, ("test",), COLUMNS)]
     pairs = near_identical(items)
     families = join([item.item_id for item in items], pairs)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from softcontam.benchmarks.families import NearPair
@@ -90,7 +91,11 @@ class Benchmark:
         return grouped
 
     def limited(self, max_items: int | None) -> Benchmark:
-        """The first families that together hold at most ``max_items`` items; all of them for None."""
+        """The first families that together hold at most ``max_items`` items; all of them for None.
+
+        Raises:
+            ConfigError: the first family is larger.
+        """
         if max_items is None:
             return self
         kept: list[Item] = []
@@ -98,6 +103,12 @@ class Benchmark:
             if len(kept) + len(members) > max_items:
                 break
             kept.extend(members)
+        if not kept and self.items:
+            first = len(self.families()[self.items[0].family])
+            raise ConfigError(
+                f"benchmark {self.name}: max_items={max_items} is less than its first family has items ({first}). "
+                f"Raise max_items to at least {first}."
+            )
         return replace(self, items=tuple(kept))
 
 
@@ -111,13 +122,17 @@ class ItemSet:
 
     @property
     def chance(self) -> float:
-        """The expected accuracy of a parsable guess on these items: the mean of their ``meta["chance"]``.
+        """The expected accuracy of a parsable guess: the mean over families of the mean of ``meta["chance"]`` in each.
 
-        It is that of the whole benchmark where an item does not have its own, or there is no item.
+        It is over families as accuracies are, and that of the whole benchmark where an item does not have its own, or
+        there is no item.
         """
-        own = [item.meta.get("chance") for item in self.items]
-        known = [float(chance) for chance in own if chance is not None]
-        return sum(known) / len(known) if known and len(known) == len(own) else self.benchmark.chance
+        by_family: dict[str, list[float]] = {}
+        for item in self.items:
+            if item.meta.get("chance") is None:
+                return self.benchmark.chance
+            by_family.setdefault(item.family, []).append(float(item.meta["chance"]))
+        return fmean(map(fmean, by_family.values())) if by_family else self.benchmark.chance
 
 
 def load_benchmark(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:

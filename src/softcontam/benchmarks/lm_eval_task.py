@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from softcontam.benchmarks.answers import check_style
+from softcontam.benchmarks.answers import check_params, check_style
 from softcontam.benchmarks.item import Benchmark, Item, Score, Source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import ConfigError, DataError
@@ -107,9 +107,7 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
         DataError: the data set cannot be loaded, or an item has no gold answer.
     """
     check_style(config, ("answer",))
-    unknown = sorted(set(config.params) - set(PARAMS))
-    if unknown:
-        raise ConfigError(f"benchmark {config.name}: params.{unknown[0]} is unknown. Known: {', '.join(PARAMS)}.")
+    check_params(config, PARAMS)
     name = config.params.get("task")
     if not isinstance(name, str) or not name:
         raise ConfigError(f"benchmark {config.name}: set params.task to the name of an lm-eval task.")

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from softcontam.benchmarks.answers import check_style
+from softcontam.benchmarks.answers import check_params, check_style
 from softcontam.benchmarks.families import NearPair, join, near_texts, same_keys
 from softcontam.benchmarks.item import Benchmark, Item
 from softcontam.benchmarks.python_code import (
@@ -46,7 +46,7 @@ SPLITS = ("prompt", "test", "validation", "train")
 
 COLUMNS = {
     "sanitized": ("task_id", "prompt", "code", "test_imports", "test_list"),
-    "full": ("task_id", "text", "code", "test_setup_code", "test_list", "challenge_test_list"),
+    "full": ("task_id", "text", "code", "test_setup_code", "test_list"),
 }
 """Columns that are read, by subset."""
 
@@ -74,6 +74,7 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     if subset not in COLUMNS:
         raise ConfigError(f"benchmark {config.name}: params.subset={subset!r} is unknown. Choose sanitized or full.")
     check_style(config)
+    check_params(config, ("subset",))
     records = read_records(config, data, SPLITS, COLUMNS[subset])
     items = [_item(record, subset, config) for record in records]
     items.sort(key=lambda item: int(item.meta["task_id"]))
@@ -107,7 +108,7 @@ def _item(record: Record, subset: str, config: BenchmarkConfig | EvalBenchmark) 
     function = entry_point(code, tests)
     if function is None:
         raise DataError(f"{record.where}: no test calls a function of the solution. Copy the file again.")
-    task_id = int(record.values["task_id"])
+    task_id = _task_id(record)
     return Item(
         item_id=f"mbpp/{task_id}",
         benchmark=config.name,
@@ -119,3 +120,13 @@ def _item(record: Record, subset: str, config: BenchmarkConfig | EvalBenchmark) 
         tests=tests,
         meta={"task_id": task_id, "task": task, "entry_point": function, "imports": imports, "setup": setup},
     )
+
+
+def _task_id(record: Record) -> int:
+    value = record.values["task_id"]
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"{record.where}: column 'task_id' should hold a whole number, found {value!r}. Copy the file again."
+        ) from None

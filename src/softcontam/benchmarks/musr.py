@@ -14,9 +14,10 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from softcontam.benchmarks.answers import check_params
 from softcontam.benchmarks.item import Benchmark
 from softcontam.benchmarks.records import Record, read_records, source
-from softcontam.benchmarks.stories import Story, check_choices, check_params, story_benchmark
+from softcontam.benchmarks.stories import Story, check_choices, story_benchmark
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import ConfigError, DataError
 

@@ -30,7 +30,7 @@ from softcontam.benchmarks.answers import check_style, choice_prompt, choice_tar
 from softcontam.benchmarks.families import NearPair, join, near_texts
 from softcontam.benchmarks.item import Benchmark, Item, Score, Source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
-from softcontam.errors import ConfigError, DataError
+from softcontam.errors import DataError
 
 FAMILY_COSINE = 0.6
 """TF-IDF cosine of two texts, without the words of their choices, from which they are one family."""
@@ -49,18 +49,6 @@ class Story:
     choices: tuple[str, ...]
     answer: int
     meta: Mapping[str, Any] = field(default_factory=dict)
-
-
-def check_params(config: BenchmarkConfig | EvalBenchmark, known: Sequence[str]) -> None:
-    """Refuse parameters that would be silently ignored.
-
-    Raises:
-        ConfigError: naming the parameter and the known ones.
-    """
-    unknown = sorted(set(config.params) - set(known))
-    if unknown:
-        listed = ", ".join(known) or "none"
-        raise ConfigError(f"benchmark {config.name}: params.{unknown[0]} is unknown. Known: {listed}.")
 
 
 def check_choices(choices: Iterable[str], where: str) -> tuple[str, ...]:

@@ -17,9 +17,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from softcontam.benchmarks.answers import check_params
 from softcontam.benchmarks.item import Benchmark
 from softcontam.benchmarks.records import Record, source
-from softcontam.benchmarks.stories import Story, check_choices, check_params, story_benchmark
+from softcontam.benchmarks.stories import Story, check_choices, story_benchmark
 from softcontam.config import BenchmarkConfig, EvalBenchmark
 from softcontam.errors import ConfigError, DataError
 

@@ -35,7 +35,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from softcontam.benchmarks.answers import answer_text, check_style, gold_text
+from softcontam.benchmarks.answers import answer_text, check_params, check_style, gold_text
 from softcontam.benchmarks.families import join
 from softcontam.benchmarks.item import Benchmark, Item, Score
 from softcontam.benchmarks.records import Record, read_records, source
@@ -43,7 +43,7 @@ from softcontam.benchmarks.zebra_clues import Attribute, Puzzle, parse_puzzle
 from softcontam.benchmarks.zebra_families import near_identical
 from softcontam.benchmarks.zebra_solver import Houses, broken_clues, unique_solution
 from softcontam.config import BenchmarkConfig, EvalBenchmark
-from softcontam.errors import ConfigError, DataError
+from softcontam.errors import DataError
 
 COLUMNS = ("id", "size", "puzzle", "solution")
 """Columns that are read."""
@@ -89,10 +89,7 @@ def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
             exactly one solution, an answer that breaks a clue, or a hub that cannot be reached.
     """
     check_style(config)
-    if config.params:
-        raise ConfigError(
-            f"benchmark {config.name}: params.{min(config.params)} is unknown. It has no params: unset it."
-        )
+    check_params(config, ())
     puzzles = solved(read_records(config, data, ("test",), COLUMNS))
     if not puzzles:
         raise DataError(f"benchmark {config.name}: the split test has no rows. Copy its files again.")

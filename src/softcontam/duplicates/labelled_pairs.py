@@ -147,8 +147,8 @@ def _reworded(item: Item, text: str) -> str:
 
 
 def _item_id(record: dict[str, Any], where: str) -> str:
-    # HumanEval's pairs name their item HumanEval/0
-    return f"{text_field(record, 'benchmark', where)}/{text_field(record, 'item_id', where).rpartition('/')[2]}"
+    name = text_field(record, "item_id", where).removeprefix("HumanEval/")
+    return f"{text_field(record, 'benchmark', where)}/{name}"
 
 
 def _label(record: dict[str, Any], where: str) -> str:

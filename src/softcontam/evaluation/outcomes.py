@@ -108,8 +108,13 @@ def _known(cell: str, one: ItemSet, item: Item, copies: dict[str, int]) -> dict[
 
 
 def _scored(benchmark: Benchmark, item: Item, output: str, finished: bool) -> tuple[dict[str, Any], Submission | None]:
-    """The row of one output, and what has to be run before it is known to be right."""
-    parsed = benchmark.parse(item, output)
+    """The row of one output, and what has to be run before it is known to be right.
+
+    An output that was cut off at the token limit has no answer, whatever its last words look like: "18" may have been
+    180. A program in a closed block was written to its end.
+    """
+    whole = finished or benchmark.submission is not None
+    parsed = benchmark.parse(item, output) if whole else None
     row: dict[str, Any] = {"output": output, "parsed": parsed, "parse_ok": parsed is not None, "finished": finished}
     if parsed is None:
         return {**row, "correct": False, "partial": 0.0 if benchmark.has_partial else None}, None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 
@@ -76,19 +75,24 @@ def family_table(split: FamilySplit, item_sets: Sequence[ItemSet]) -> pd.DataFra
 
 
 def neighbours(split: FamilySplit, item_sets: Sequence[ItemSet]) -> list[NearPair]:
-    """Near-identical pairs of an item that is split and one of another benchmark, nearest first.
+    """Near-identical pairs of an item that is split and one that is evaluated beside it, nearest first.
 
-    Texts are those of ``meta["task"]``; items without one are not compared, as their prompts share too much wording.
+    Texts are those of ``meta["task"]``; items without one (tinyworld, ZebraLogic, lm-eval's tasks) are not compared, as
+    their prompts share too much wording.
     """
-    own = {item.item_id: item for item in (*split.seen, *split.held_out)}
-    others = {item.item_id: item for one in item_sets for item in one.items if item.item_id not in own}
-    texts = {name: str(item.meta["task"]) for name, item in (own | others).items() if "task" in item.meta}
-    benchmark_of = {name: item.benchmark for name, item in (own | others).items()}
-    pairs = near_texts(list(texts.values()), list(texts), NEIGHBOUR_COSINE)
+    own = [item for item in (*split.seen, *split.held_out) if "task" in item.meta]
+    others = [item for one in item_sets if one.role not in ("seen", "held_out") for item in one.items]
+    others = [item for item in others if "task" in item.meta]
+    keys = [f"own {item.item_id}" for item in own] + [f"other {item.item_id}" for item in others]
+    texts = [str(item.meta["task"]) for item in (*own, *others)]
+    pairs = [
+        (pair.first.split(" ", 1), pair.second.split(" ", 1), pair)
+        for pair in near_texts(texts, keys, NEIGHBOUR_COSINE)
+    ]
     return [
-        replace(pair, why="neighbour")
-        for pair in pairs
-        if benchmark_of[pair.first] != benchmark_of[pair.second] and (pair.first in own) != (pair.second in own)
+        NearPair(first, second, "neighbour", pair.cosine)
+        for (side, first), (other_side, second), pair in pairs
+        if side != other_side
     ]
 
 

@@ -212,7 +212,7 @@ class Cage:
         }
 
     def _with_asserts(self, submission: Submission, tests: AssertTests, program: _Zygote, judge: _Zygote) -> Verdict:
-        limits = submission.limits or self.limits
+        limits = submission.limits_within(self.limits)
         nonce = secrets.token_hex(16)
         ours, theirs = socket.socketpair()
         with ours, theirs:
@@ -233,7 +233,7 @@ class Cage:
         return self._verdict(category, detail, cpu)
 
     def _with_input(self, submission: Submission, tests: StdioTests, program: _Zygote) -> Verdict:
-        limits = submission.limits or self.limits
+        limits = submission.limits_within(self.limits)
         cpu = 0.0
         for number, (given, expected) in enumerate(tests.cases, 1):
             program.send(self._job("stdio", limits, program=submission.program, stdin=given))
@@ -295,11 +295,13 @@ def _decide(judged: dict[str, Any], ended: dict[str, Any], nonce: str) -> tuple[
     except ValueError:
         report = {}
     outcome, detail = report.get("outcome"), str(report.get("detail", ""))
+    by_limit = _ended_by_limit(ended)
+    if by_limit is not None and by_limit[0] == "output_limit":
+        return by_limit  # before all else: how soon it was noticed must not decide
     if outcome == "pass":
         if secrets.compare_digest(str(report.get("nonce")), nonce):
             return "pass", ""
         return "sandbox_error", "the tests ended without their nonce"
-    by_limit = _ended_by_limit(ended)
     if outcome in ("wrong", "exception", "memory"):
         return outcome, detail
     if outcome == "unfit":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 Category = Literal["pass", "wrong", "exception", "timeout", "memory", "output_limit", "sandbox_error"]
 
@@ -57,11 +57,23 @@ Tests = AssertTests | StdioTests
 
 @dataclass(frozen=True)
 class Submission:
-    """A program and the tests that decide it."""
+    """A program and the tests that decide it.
+
+    ``limits`` replaces the sandbox's own; ``cpu_s`` and ``memory_mib`` replace only these two, for a benchmark that
+    states them per problem.
+    """
 
     program: str
     tests: Tests
     limits: Limits | None = None
+    cpu_s: float | None = None
+    memory_mib: int | None = None
+
+    def limits_within(self, usual: Limits) -> Limits:
+        """The limits that hold in a sandbox with its usual ones."""
+        stated = {"cpu_s": self.cpu_s, "memory_mib": self.memory_mib}
+        changes: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
+        return replace(self.limits or usual, **changes)
 
 
 @dataclass(frozen=True)
