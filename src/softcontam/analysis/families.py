@@ -93,11 +93,17 @@ def _summary(benchmark: str, rows: pd.DataFrame) -> FamilySummary:
 
 
 def _pairs(rows: pd.DataFrame) -> dict[str, list[JoinedPair]]:
-    """The pairs by kind of evidence, the most frequent kind first; each is in the rows of both its items."""
+    """The pairs by kind of evidence, the most frequent kind first; each is in the rows of both its items.
+
+    Pairs with an item that the cell leaves out (no rows in its bank, say) are not counted.
+    """
+    present = set(rows["item_id"])
     pairs: dict[tuple[str, frozenset[str]], JoinedPair] = {}
     columns = (rows[name] for name in ("item_id", "joined_with", "why", "evidence"))
     for item_id, others, kinds, texts in zip(*columns, strict=True):
         for other, why, text in zip(others, kinds, texts, strict=True):
+            if other not in present and why != "neighbour":
+                continue
             pairs.setdefault((why, frozenset((item_id, other))), JoinedPair(item_id, other, why, text))
     by_kind: dict[str, list[JoinedPair]] = {}
     for pair in pairs.values():

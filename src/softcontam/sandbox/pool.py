@@ -114,7 +114,11 @@ class Sandbox:
             thread.join()
         if problems:
             raise SandboxError(f"sandbox {self.backend.name}: {problems[0]}") from problems[0]
-        return [self._settled(one, verdict) for one, verdict in zip(submissions, verdicts, strict=True) if verdict]
+        settled = []
+        for submission, verdict in zip(submissions, verdicts, strict=True):
+            assert verdict is not None
+            settled.append(self._settled(submission, verdict))
+        return settled
 
     def _settled(self, submission: Submission, verdict: Verdict) -> Verdict:
         """The verdict, or for a timeout that of a second run with nothing beside it."""
