@@ -1,4 +1,4 @@
-from softcontam.benchmarks.families import NearPair, family_sizes, group_near_identical, join, near_texts, same_keys
+from softcontam.benchmarks.families import NearPair, family_sizes, join, near_texts, same_keys
 from softcontam.benchmarks.python_code import same_code_key
 
 TEXTS = [
@@ -10,8 +10,12 @@ TEXTS = [
 IDS = ["max", "blanks", "the blanks", "vowels"]
 
 
+def grouped(texts: list[str], ids: list[str], threshold: float) -> dict[str, str]:
+    return join(ids, near_texts(texts, ids, threshold))
+
+
 def test_reworded_twin_shares_the_family_of_the_first_and_others_stay_alone() -> None:
-    assert group_near_identical(TEXTS, IDS, 0.7) == {
+    assert grouped(TEXTS, IDS, 0.7) == {
         "max": "max",
         "blanks": "blanks",
         "the blanks": "blanks",
@@ -27,7 +31,7 @@ def test_evidence_names_the_pair_and_its_cosine() -> None:
 
 
 def test_threshold_of_one_still_joins_identical_texts() -> None:
-    assert group_near_identical(["sort a list", "sort a list", "sort"], ["a", "b", "c"], 1.0) == {
+    assert grouped(["sort a list", "sort a list", "sort"], ["a", "b", "c"], 1.0) == {
         "a": "a",
         "b": "a",
         "c": "c",
@@ -35,7 +39,7 @@ def test_threshold_of_one_still_joins_identical_texts() -> None:
 
 
 def test_texts_without_words_are_their_own_families() -> None:
-    assert group_near_identical(["", " "], ["a", "b"], 0.5) == {"a": "a", "b": "b"}
+    assert grouped(["", " "], ["a", "b"], 0.5) == {"a": "a", "b": "b"}
 
 
 def test_joining_is_transitive_and_does_not_depend_on_the_order_of_pairs() -> None:

@@ -73,17 +73,6 @@ def join(ids: Sequence[str], pairs: Iterable[NearPair]) -> dict[str, str]:
     return {item_id: root(item_id) for item_id in ids}
 
 
-def group_near_identical(texts: Sequence[str], ids: Sequence[str], threshold: float) -> dict[str, str]:
-    """The family of each id by text alone; :func:`near_texts` gives the pairs that it rests on.
-
-    Args:
-        texts: one text per item, without wording that all items share.
-        ids: as many ids.
-        threshold: the TF-IDF cosine from which two items count as near-identical.
-    """
-    return join(ids, near_texts(texts, ids, threshold))
-
-
 def family_sizes(families: Mapping[str, str]) -> dict[int, int]:
     """How many families there are of each size, e.g. ``{1: 300, 2: 40}``."""
     _, members = np.unique(list(families.values()), return_counts=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from softcontam.benchmarks.answers import check_params, check_style
 from softcontam.benchmarks.families import NearPair, join, near_texts, same_keys
 from softcontam.benchmarks.item import Benchmark, Item
+from softcontam.benchmarks.python_code import REPLY as REPLY_TO_TASK
 from softcontam.benchmarks.python_code import fence, parse_block, same_code_key, syntax_tree, tidy
 from softcontam.benchmarks.records import Record, read_records, source
 from softcontam.config import BenchmarkConfig, EvalBenchmark
@@ -24,7 +25,7 @@ from softcontam.sandbox import AssertTests, Submission
 
 REPLY = {
     "answer": "Reply with one Python code block that holds the whole code and nothing else.",
-    "cot": "Think step by step, then give the whole code in one Python code block. Use no other code block.",
+    "cot": REPLY_TO_TASK["cot"],
 }
 """What is asked of the reply, by response style."""
 
