@@ -15,7 +15,7 @@ from softcontam.errors import ConfigError
 SCHEDULES = ("linear", "cosine", "constant", "constant_with_warmup")
 """Learning-rate schedules of transformers that need no further settings."""
 
-BANK_SOURCES = ("tinyworld", "parquet", "labelled_pairs", "nearest")
+BANK_SOURCES = ("tinyworld", "parquet", "labelled_pairs", "nearest", "rules", "corpus")
 """Where the rows of a bank can come from; see :class:`BankConfig`."""
 
 T = TypeVar("T")
@@ -23,8 +23,34 @@ T = TypeVar("T")
 SANDBOX_BACKENDS = ("auto", "bubblewrap", "landlock", "wasi", "unsafe")
 """Ways to isolate model-written code; see :class:`SandboxConfig`."""
 
-KINDS = ("clean", "exact", "semd_synthetic", "topical", "format_only")
-"""Kinds of condition that can be run."""
+KINDS = (
+    "clean",
+    "exact",
+    "near",
+    "semd_synthetic",
+    "semd_natural",
+    "topical",
+    "format_only",
+    "shuffled_label",
+    "question_only",
+    "unrelated",
+    "benchmark_aligned",
+    "coverage_expanding",
+    "prompt_repetition",
+)
+"""Kinds of row that can be inserted; docs/conditions.md says what each isolates. ``clean`` inserts none."""
+
+DERIVED_KINDS = ("exact", "near", "shuffled_label", "question_only", "unrelated", "prompt_repetition")
+"""Kinds that need no bank of their own: their rows are made from the items, from another kind's, or from the pool."""
+
+BASED_KINDS = ("shuffled_label", "question_only")
+"""Kinds that are made from the rows of ``condition.base``."""
+
+MATCHED = ("tokens", "trained_tokens", "response_style")
+"""What arms of one seed and dose are to have in common beside rows, slots and steps."""
+
+PLACEMENTS = ("uniform", "early", "late")
+"""Where in the training order the inserted rows stand."""
 
 
 @dataclass
@@ -42,7 +68,8 @@ class BankConfig:
     """Where the rows of one kind of duplicate come from.
 
     ``source``: ``tinyworld`` (generated and certified by the solver), ``parquet`` (a bank file),
-    ``labelled_pairs`` (a JSONL of pairs) or ``nearest`` (nearest non-duplicates in an SFT corpus).
+    ``labelled_pairs`` (a JSONL of pairs), ``nearest`` (nearest non-duplicates in an SFT corpus), ``rules`` (rewritten
+    by rule and certified) or ``corpus`` (rows of a corpus or of another split, whatever item they stand for).
     """
 
     source: str = MISSING
@@ -75,10 +102,31 @@ class BenchmarkConfig:
 
 @dataclass
 class ConditionConfig:
-    """What is inserted into the chosen slots. ``level`` is the level of a synthetic SemD, else null."""
+    """What is inserted into the chosen slots.
+
+    ``kind`` and ``level`` name the rows of a bank, null for every level. Kinds derived from another kind's rows start
+    from those of ``base`` (and its ``level``). ``filter`` takes out again the inserted rows that a standard
+    decontamination filter finds; the clean rows stay in their slots. ``ladder`` replaces ``mixture.copies``: families
+    of seen items are assigned at random to these numbers of copies, as many as the rate allows. ``differs`` admits
+    what of :data:`MATCHED` this arm cannot have in common with the others; the report states it.
+    """
 
     kind: str = MISSING
     level: str | None = None
+    base: str | None = None
+    filter: str | None = None
+    ladder: list[int] = field(default_factory=list)
+    differs: list[str] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """What the report calls the arm, beside its level."""
+        parts = [self.kind]
+        if self.base is not None:
+            parts.append(f"of_{self.base}")
+        if self.filter is not None:
+            parts.append(f"after_{self.filter}")
+        return "_".join([*parts, "ladder"] if self.ladder else parts)
 
 
 @dataclass
@@ -93,13 +141,30 @@ class PoolConfig:
 class MixtureConfig:
     """The SFT set: ``n_rows`` rows of which ``rate`` are replaced in place.
 
-    ``copies``: inserted rows per covered item; null spreads the inserted rows over all seen items in turn.
+    ``copies``: inserted rows per covered item; null spreads the inserted rows over all seen items in turn. Each is
+    trained on ``train.epochs`` times. ``placement``: slots anywhere (``uniform``, rows shuffled each epoch), or in the
+    first or last third of rows that are trained on in their order (``early``, ``late``), in every epoch.
+    ``tolerance``: share of the mixture's tokens by which an arm may differ from exact duplicates in the same slots.
+    ``on_mismatch``: ``refuse``, or ``state`` it in the report. ``filters``: standard decontamination filters whose
+    verdict on every inserted row is recorded, ``clean_filters`` those for clean rows. ``near_filter`` says which clean
+    rows count as near a benchmark item; ``near_clean_rows``: ``keep`` them and warn, or ``drop`` them, in all arms
+    alike. ``near_held_out``: ``refuse`` an inserted row that ``near_filter`` finds near a held-out item, or ``leave_out``
+    such rows of the bank. ``embedder``: sentence-embedding model for filters and similarities, or null for none.
     """
 
     pool: PoolConfig = field(default_factory=PoolConfig)
     n_rows: int = MISSING
     rate: float = 0.05
     copies: int | None = None
+    placement: str = "uniform"
+    tolerance: float = 0.02
+    on_mismatch: str = "refuse"
+    filters: list[str] = field(default_factory=lambda: ["ngram_13", "ngram_8", "ngram_coverage_50", "minhash_80"])
+    clean_filters: list[str] = field(default_factory=lambda: ["ngram_13", "ngram_8", "ngram_coverage_50", "minhash_80"])
+    near_filter: str = "ngram_13"
+    near_clean_rows: str = "keep"
+    near_held_out: str = "refuse"
+    embedder: str | None = None
 
 
 @dataclass
@@ -362,6 +427,7 @@ def _check_numbers(config: Config) -> None:
         "train.kl_penalty": train.kl_penalty,
         "train.weight_decay": train.weight_decay,
         "cluster.workers": cluster.workers or 0,
+        "mixture.tolerance": config.mixture.tolerance,
     }
     if config.benchmark.max_items is not None:
         at_least_one["benchmark.max_items"] = config.benchmark.max_items
@@ -383,7 +449,13 @@ def _check_words(config: Config) -> None:
         "model.dtype": (config.model.dtype, ("float32", "bfloat16", "float16")),
         "train.schedule": (config.train.schedule, SCHEDULES),
         "sandbox.backend": (config.sandbox.backend, SANDBOX_BACKENDS),
+        "mixture.placement": (config.mixture.placement, PLACEMENTS),
+        "mixture.on_mismatch": (config.mixture.on_mismatch, ("refuse", "state")),
+        "mixture.near_clean_rows": (config.mixture.near_clean_rows, ("keep", "drop")),
+        "mixture.near_held_out": (config.mixture.near_held_out, ("refuse", "leave_out")),
     }
+    for quantity in config.condition.differs:
+        choices["condition.differs"] = (quantity, MATCHED)
     for kind, bank in config.benchmark.banks.items():
         choices[f"benchmark.banks.{kind}.source"] = (bank.source, BANK_SOURCES)
     for key, (value, known) in choices.items():
@@ -393,29 +465,51 @@ def _check_words(config: Config) -> None:
 
 def _check_condition(config: Config) -> None:
     """The condition and its dose; a clean cell has none, whatever was asked for."""
-    kind, mixture = config.condition.kind, config.mixture
+    kind = config.condition.kind
     if kind not in KINDS:
         raise ConfigError(f"condition.kind={kind} is unknown. Choose one of: {', '.join(KINDS)}.")
     if kind == "clean":
-        mixture.rate, mixture.copies, config.condition.level = 0.0, None, None
-    elif not 0 < mixture.rate <= 1:
+        config.condition = ConditionConfig("clean")
+        config.mixture.rate, config.mixture.copies = 0.0, None
+        return
+    _check_dose(config)
+    if kind in BASED_KINDS:
+        config.condition.base = config.condition.base or "semd_synthetic"
+    elif config.condition.base is not None:
+        raise ConfigError(f"condition.base has no meaning for condition.kind={kind}: unset it.")
+    for key, needed in (("condition.kind", kind), ("condition.base", config.condition.base)):
+        if needed is not None and needed not in config.benchmark.banks and needed not in DERIVED_KINDS:
+            known = ", ".join(sorted(config.benchmark.banks)) or "none"
+            raise ConfigError(
+                f"benchmark={config.benchmark.name} has no bank for {key}={needed} (it has: {known}). "
+                f"Add benchmark.banks.{needed}, or choose another condition."
+            )
+    if config.condition.base in (*BASED_KINDS, "unrelated", "prompt_repetition"):
+        raise ConfigError(f"condition.base={config.condition.base} has no questions about items. Use a kind of duplicate.")
+
+
+def _check_dose(config: Config) -> None:
+    """Rate, copies and ladder of an arm that inserts rows."""
+    mixture, ladder = config.mixture, config.condition.ladder
+    if not 0 < mixture.rate <= 1:
         raise ConfigError(
             f"mixture.rate={mixture.rate} must be above 0 and at most 1. Use condition=clean for no rows."
         )
-    elif round(mixture.rate * mixture.n_rows) < 1:
+    count = round(mixture.rate * mixture.n_rows)
+    if count < 1:
         raise ConfigError(
             f"mixture.rate={mixture.rate} of mixture.n_rows={mixture.n_rows} is less than one row. "
             f"Raise the rate to at least {1 / mixture.n_rows:g} or enlarge the mixture."
         )
-    if config.condition.level is not None and kind != "semd_synthetic":
-        raise ConfigError(
-            f"condition.level={config.condition.level} has no meaning for condition.kind={kind}: unset it."
-        )
-    if kind not in config.benchmark.banks and kind not in ("clean", "exact"):
-        known = ", ".join(sorted(config.benchmark.banks)) or "none"
-        raise ConfigError(
-            f"benchmark={config.benchmark.name} has no bank for condition.kind={kind} (it has: {known}). "
-            f"Add benchmark.banks.{kind}, or choose another condition."
-        )
     if mixture.copies is not None and mixture.copies < 1:
         raise ConfigError(f"mixture.copies={mixture.copies} must be at least 1, or null to spread rows over all items.")
+    if mixture.copies is not None and mixture.copies > count:
+        raise ConfigError(
+            f"mixture.copies={mixture.copies} is more than the {count} slots that mixture.rate={mixture.rate} of "
+            f"mixture.n_rows={mixture.n_rows} gives: no item could have all of its copies. Lower the copies, or raise "
+            "rate or n_rows."
+        )
+    if ladder and mixture.copies is not None:
+        raise ConfigError("condition.ladder sets the copies of each item: set mixture.copies=null, or drop the ladder.")
+    if ladder and (min(ladder) < 0 or max(ladder) < 1 or len(set(ladder)) != len(ladder)):
+        raise ConfigError(f"condition.ladder={ladder} should hold different numbers of copies, at least one above 0.")

@@ -38,6 +38,11 @@ class Item:
     response_style: str = "answer"
     meta: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def text(self) -> str:
+        """The item's own text (``meta["task"]``), without the wording that the benchmark puts around it."""
+        return str(self.meta.get("task", self.prompt))
+
 
 @dataclass(frozen=True)
 class Source:

@@ -13,19 +13,11 @@ from typing import Any
 import pandas as pd
 
 from softcontam.benchmarks import Benchmark, Item
-from softcontam.config import BankConfig, BenchmarkConfig, ConditionConfig
+from softcontam.config import KINDS, BankConfig, BenchmarkConfig, ConditionConfig
 from softcontam.errors import ConfigError, DataError
 
-BANK_KINDS = (
-    "exact",
-    "near",
-    "semd_synthetic",
-    "semd_natural",
-    "topical",
-    "format_only",
-    "shuffled_label",
-    "unrelated",
-)
+BANK_KINDS = KINDS[1:]
+"""Kinds of row that a bank may hold."""
 
 
 def text_sha256(prompt: str, completion: str) -> str:

@@ -63,7 +63,7 @@ def rows(config: BankConfig, items: Sequence[Item], data: Path) -> list[BankRow]
         )
     path = bank_file(config, data)
     by_id = {item.item_id: item for item in items}
-    own_texts = {_plain(_task(item)) for item in items}
+    own_texts = {_plain(item.text) for item in items}
     made: dict[str, BankRow] = {}
     pairs = repeats = unfit = 0
     for where, record in read_lines(path):
@@ -119,7 +119,7 @@ def _row(record: dict[str, Any], where: str, item: Item, template: str, file: st
         source=f"{file} {pair_id}",
         match_type=relation if relation in MATCH_TYPES else "equivalent",
         judge=text_field(record, "label_by", where),
-        ngram_overlap=round(bigram_overlap(text, _task(item)), 4),
+        ngram_overlap=round(bigram_overlap(text, item.text), 4),
     )
 
 
@@ -137,7 +137,7 @@ def _python_turns(record: dict[str, Any], where: str, item: Item, text: str) -> 
 
 def _reworded(item: Item, text: str) -> str:
     """The item's prompt with another text in place of its own."""
-    own = _task(item)
+    own = item.text
     if item.prompt.count(own) != 1:
         raise ConfigError(
             f"params.template=item needs items whose prompt holds their text once; that of {item.item_id} does not. "
@@ -156,11 +156,6 @@ def _label(record: dict[str, Any], where: str) -> str:
     if label not in LABELS:
         raise DataError(f"{where}: label {label!r} is unknown; known: {', '.join(LABELS)}.")
     return label
-
-
-def _task(item: Item) -> str:
-    """The item's own text, without the wording of the prompt around it."""
-    return str(item.meta.get("task", item.prompt))
 
 
 def _plain(text: str) -> str:

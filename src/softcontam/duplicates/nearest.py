@@ -101,9 +101,9 @@ def rows(config: BankConfig, items: Sequence[Item], data: Path, others: Sequence
     if not usable:
         raise DataError(f"{path} has no row that params.template={template} can use. Use another corpus or template.")
     vectorizer = TfidfVectorizer(analyzer=_words, sublinear_tf=True)
-    vectorizer.fit([*map(_task, items), *(row.user for row in corpus)])
-    near = _cosines(vectorizer, [_task(item) for item in items], usable)
-    avoided = [*(_task(item) for item in others), *_rewordings(config, items, data)]
+    vectorizer.fit([*(item.text for item in items), *(row.user for row in corpus)])
+    near = _cosines(vectorizer, [item.text for item in items], usable)
+    avoided = [*(item.text for item in others), *_rewordings(config, items, data)]
     nearest = np.vstack([near, _cosines(vectorizer, avoided, usable)]).max(axis=0)
     allowed = (nearest < ceiling) & ~_same_code([*items, *others], usable)
     chosen = _assign(np.where(allowed, near, 0.0), per_item)
@@ -181,11 +181,6 @@ def _assign(near: NDArray[np.float64], per_item: int) -> list[tuple[int, int, fl
                 used.add(row)
                 chosen.append((item, row, float(near[item, row])))
     return sorted(chosen, key=lambda triple: triple[0])
-
-
-def _task(item: Item) -> str:
-    """The item's own text, without the wording of the prompt around it."""
-    return str(item.meta.get("task", item.prompt))
 
 
 def _row(item: Item, row: CorpusRow, cosine: float, ceiling: float, template: str, file: str) -> BankRow:
