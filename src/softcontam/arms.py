@@ -7,18 +7,18 @@ stops it at once; the cell then builds its mixture from the same layout.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from softcontam.benchmarks import Benchmark, Item, ItemSet, load_benchmark
 from softcontam.config import BenchmarkConfig, Config, EvalBenchmark, PoolConfig, from_settings
-from softcontam.duplicates import Bank, BankRow, bank_rows, items_with_rows, open_bank
+from softcontam.duplicates import Bank, BankRow, Material, bank_rows, items_with_rows, open_bank
 from softcontam.errors import ConfigError
 from softcontam.mixture.difficulty import read_difficulty
 from softcontam.mixture.plan import SlotPlan, plan_for, refuse_short_bank
-from softcontam.mixture.pool import PoolRow, load_pool
+from softcontam.mixture.pool import Pool, load_pool
+from softcontam.mixture.spare import spare_rows
 from softcontam.mixture.split import FamilySplit, split_by_family
 
 
@@ -30,11 +30,23 @@ class Arm:
     bank: Bank | None
     plan: SlotPlan
     item_sets: tuple[ItemSet, ...]
-    pool: Sequence[PoolRow]
+    pool: Pool
+
+    @property
+    def fresh(self) -> tuple[Item, ...]:
+        """Held-out items of another draw than the split benchmark's."""
+        held_out = {item.item_id for item in self.split.held_out}
+        return tuple(
+            item
+            for one in self.item_sets
+            if one.role == "held_out"
+            for item in one.items
+            if item.item_id not in held_out
+        )
 
 
 def lay_out(config: Config) -> Arm:
-    """Load benchmarks, bank and pool, split by family, plan the slots, and check that bank and pool have the rows.
+    """Load benchmarks, pool and bank, split by family, plan the slots, and check that bank and pool have the rows.
 
     Raises:
         ConfigError: a benchmark too small to split, a level or kind that is not there, a dose that cannot be met.
@@ -47,21 +59,26 @@ def lay_out(config: Config) -> Arm:
     benchmark = _split_benchmark(_key(config.benchmark), others, data)
     difficulty = _difficulty(_key(config.benchmark), others, data)
     split = split_by_family(benchmark, config.benchmark.seen_share, config.seeds.split or 0, difficulty)
-    bank = None
-    if config.condition.kind != "clean":
-        kind = config.condition.kind
-        rows = [] if kind == "exact" else _rows(kind, _key(config.benchmark), others, data)
-        bank = open_bank(config.condition, benchmark, rows)
-    plan = plan_for(config.mixture, split, config.seeds.mixture or 0)
-    refuse_short_bank(plan, bank)
-    sets = [ItemSet("seen", benchmark, split.seen), ItemSet("held_out", benchmark, split.held_out)]
-    sets += [ItemSet(role, other, other.items) for role, other in beside]
+    seed = config.seeds.mixture or 0
     pool = _pool(_key(config.mixture.pool), data)
     if len(pool) < config.mixture.n_rows:
         raise ConfigError(
             f"mixture.n_rows={config.mixture.n_rows}, but the clean pool has {len(pool)} rows. "
             "Lower n_rows or add files to mixture.pool."
         )
+    plan = plan_for(config.mixture, config.condition, split, seed)
+    bank = None
+    if config.condition.kind != "clean":
+        material = Material(
+            seen=split.seen,
+            copies=plan.copies,
+            bank=lambda kind: _rows(kind, _key(config.benchmark), others, data),
+            spare=lambda most, least: spare_rows(pool, config.mixture.n_rows, seed, most, least),
+        )
+        bank = open_bank(config.condition, material)
+    refuse_short_bank(plan, bank)
+    sets = [ItemSet("seen", benchmark, split.seen), ItemSet("held_out", benchmark, split.held_out)]
+    sets += [ItemSet(role, other, other.items) for role, other in beside]
     return Arm(split, bank, plan, tuple(sets), pool)
 
 
@@ -71,7 +88,7 @@ def _key(settings: object) -> str:
 
 
 @lru_cache(maxsize=1)
-def _pool(settings: str, data: Path) -> list[PoolRow]:
+def _pool(settings: str, data: Path) -> Pool:
     return load_pool(from_settings(PoolConfig, json.loads(settings)), data)
 
 
@@ -111,9 +128,9 @@ def _split_benchmark(benchmark: str, others: str, data: Path) -> Benchmark:
     return loaded.limited(config.max_items)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _rows(kind: str, benchmark: str, others: str, data: Path) -> list[BankRow]:
     """The rows of one kind, all levels: read or made once for the cells that use them."""
     config = from_settings(BenchmarkConfig, json.loads(benchmark))
     items = _split_benchmark(benchmark, others, data).items
-    return bank_rows(kind, config.banks[kind], items, data, _others(others, data))
+    return bank_rows(kind, config, items, data, _others(others, data))

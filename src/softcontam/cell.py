@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import shutil
@@ -19,10 +18,11 @@ from peft import PeftModel, set_peft_model_state_dict
 from safetensors.torch import load_file
 
 from softcontam.arms import Arm, lay_out
+from softcontam.assemble import Assembled, assemble
 from softcontam.config import Config, ModelConfig
 from softcontam.environment import environment
 from softcontam.evaluation import evaluate
-from softcontam.mixture import Mixture, build_mixture, family_table
+from softcontam.mixture import Mixture, family_table
 from softcontam.models import BaseModel, load_base
 from softcontam.reporting.tracking import tracked
 from softcontam.store import Cell, write_atomically, write_parquet, write_text
@@ -42,12 +42,13 @@ def run_cell(cell: Cell) -> bool:
         if needed:
             config = cell.config
             with tracked(config, cell) as tracker:
-                experiment = prepare(config)
-                write_parquet(cell.folder / "manifest.parquet", experiment.mixture.manifest)
+                experiment = prepare(config, cell.folder / "mixture")
+                write_atomically(cell.folder / "manifest.parquet", experiment.assembled.write_manifest)
                 families = family_table(experiment.arm.split, experiment.arm.item_sets)
                 write_parquet(cell.folder / "families.parquet", families)
                 with adapted(experiment.base, config.train, config.seeds.training or 0) as model:
                     training = _train(cell, experiment, model, config)
+                    shutil.rmtree(cell.folder / "mixture", ignore_errors=True)
                     begun = time.monotonic()
                     outcomes = evaluate(
                         experiment.base,
@@ -76,25 +77,24 @@ class Experiment:
 
     base: BaseModel
     arm: Arm
-    mixture: Mixture
+    assembled: Assembled
+
+    @property
+    def mixture(self) -> Mixture:
+        """The rows to train on."""
+        return self.assembled.mixture
 
     @property
     def copies(self) -> dict[str, int]:
         """Inserted rows by item id; none in the clean arm."""
-        return self.mixture.copies if self.arm.bank else {}
+        return self.mixture.copies
 
 
-def prepare(config: Config) -> Experiment:
-    """Lay the arm out, load the base model, and build the mixture."""
+def prepare(config: Config, folder: Path) -> Experiment:
+    """Lay the arm out, load the base model, and build the mixture in ``folder``."""
     arm = lay_out(config)
     base = _base(json.dumps(asdict(config.model)))
-    seed = config.seeds.mixture or 0
-    fresh = [item for one in arm.item_sets[1:] if one.role == "held_out" for item in one.items]
-    fresh = [item for item in fresh if item not in arm.split.held_out]
-    mixture = build_mixture(
-        config.mixture, arm.split, arm.bank, arm.pool, base.chat, config.train.max_length, seed, fresh
-    )
-    return Experiment(base, arm, mixture)
+    return Experiment(base, arm, assemble(config, arm, base.chat, folder))
 
 
 @lru_cache(maxsize=1)
@@ -111,8 +111,9 @@ def _train(cell: Cell, experiment: Experiment, model: PeftModel, config: Config)
         lines = [json.loads(line) for line in record.read_text().splitlines()]
         return TrainingResult(lines, int(lines[-1]["step"]), float(lines[-1].get("train_runtime", 0.0)))
     checkpoints = cell.folder / "checkpoints"
-    rows = [row.encoded for row in experiment.mixture.rows]
-    training = train(experiment.base, model, rows, config.train, config.seeds.training or 0, checkpoints)
+    in_order = config.mixture.placement != "uniform"
+    rows = experiment.mixture.dataset()
+    training = train(experiment.base, model, rows, config.train, config.seeds.training or 0, checkpoints, in_order)
     write_text(record, "".join(json.dumps(line) + "\n" for line in training.log))
     write_atomically(adapter, lambda staged: model.save_pretrained(staged, save_embedding_layers=False))
     shutil.rmtree(checkpoints, ignore_errors=True)
@@ -136,19 +137,10 @@ def _metrics(
             "gold_logprob_per_token": float(graded.mean()),
             "items": int(rows["item_id"].nunique()),
         }
-    slots = hashlib.sha256(json.dumps(mixture.plan.slots).encode()).hexdigest()
     return {
         "roles": roles,
         "chance": {f"{one.benchmark.name}/{one.role}": one.chance for one in experiment.arm.item_sets},
-        "base_sha256": mixture.base_sha256,
-        "slots_sha256": slots,
-        "n_rows": len(mixture.rows),
-        "inserted_rows": sum(experiment.copies.values()),
-        "covered_items": len(experiment.copies),
-        "tokens": sum(len(row.encoded.input_ids) for row in mixture.rows),
-        "trained_tokens": sum(row.encoded.trained_tokens for row in mixture.rows),
-        "clean_rows_too_long": mixture.too_long,
-        "near_benchmark": list(mixture.near_benchmark),
+        **experiment.assembled.metrics(experiment.arm),
         "steps": training.steps,
         "train_seconds": round(training.seconds, 2),
         "eval_seconds": round(eval_seconds, 2),

@@ -43,25 +43,64 @@ def load_base(config: ModelConfig) -> BaseModel:
     Raises:
         ConfigError: the path does not exist, or the hub cannot be reached; says what to do instead.
     """
-    folder = model_folder(config)
-    where = str(folder) if folder is not None else config.path
+    where, options = _place(config)
     dtype = getattr(torch, config.dtype, None)
     if not isinstance(dtype, torch.dtype):
         raise ConfigError(f"model.dtype={config.dtype} is no dtype of torch. Use bfloat16, float16 or float32.")
-    options = {"revision": config.revision} if folder is None else {}
+    tokenizer = _tokenizer(config, where, options)
     try:
-        if config.gguf_file:
-            assert folder is not None, "a GGUF file is loaded from a folder"
-            where = str(_converted_gguf(folder / config.gguf_file))
-        tokenizer = AutoTokenizer.from_pretrained(where, **options)
         model = AutoModelForCausalLM.from_pretrained(
             where, dtype=dtype, attn_implementation=config.attn_implementation, **options
         )
-    except (OSError, ValueError, SafetensorError) as error:
-        raise ConfigError(
-            f"model {config.name}: {where} cannot be loaded ({str(error).splitlines()[0]}). On a machine without "
-            "network, fetch it elsewhere and set model.path to its folder."
-        ) from error
+    except _UNREADABLE as error:
+        raise _cannot_load(config, where, error) from error
+    if config.eos_token:
+        model.config.eos_token_id = model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.to(device())  # type: ignore[arg-type]
+    model.requires_grad_(False)
+    model.train(False)
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    return BaseModel(model, tokenizer, _chat(config, tokenizer), parameters)
+
+
+def load_chat(config: ModelConfig) -> Chat:
+    """The chat rendering of a model without its weights.
+
+    Raises:
+        ConfigError: as :func:`load_base`.
+    """
+    return _chat(config, _tokenizer(config, *_place(config)))
+
+
+_UNREADABLE = (OSError, ValueError, SafetensorError)
+
+
+def _cannot_load(config: ModelConfig, where: str, error: Exception) -> ConfigError:
+    return ConfigError(
+        f"model {config.name}: {where} cannot be loaded ({str(error).splitlines()[0]}). On a machine without "
+        "network, fetch it elsewhere and set model.path to its folder."
+    )
+
+
+def _place(config: ModelConfig) -> tuple[str, dict[str, str | None]]:
+    """What ``from_pretrained`` is called with: a folder, or a hub id and its revision."""
+    folder = model_folder(config)
+    if folder is None:
+        return config.path, {"revision": config.revision}
+    if not config.gguf_file:
+        return str(folder), {}
+    try:
+        return str(_converted_gguf(folder / config.gguf_file)), {}
+    except _UNREADABLE as error:
+        raise _cannot_load(config, str(folder), error) from error
+
+
+def _tokenizer(config: ModelConfig, where: str, options: dict[str, str | None]) -> PreTrainedTokenizerBase:
+    """The tokenizer with the template and end-of-turn token of the config."""
+    try:
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(where, **options)
+    except _UNREADABLE as error:
+        raise _cannot_load(config, where, error) from error
     if config.chat_template:
         tokenizer.chat_template = config.chat_template
     if config.eos_token:
@@ -71,14 +110,13 @@ def load_base(config: ModelConfig) -> BaseModel:
                 "chat template puts after an answer."
             )
         tokenizer.eos_token = config.eos_token
-        model.config.eos_token_id = model.generation_config.eos_token_id = tokenizer.eos_token_id
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    model.to(device())  # type: ignore[arg-type]
-    model.requires_grad_(False)
-    model.train(False)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    return BaseModel(model, tokenizer, Chat(tokenizer, config.template_kwargs, config.eos_token), parameters)
+    return tokenizer
+
+
+def _chat(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> Chat:
+    return Chat(tokenizer, config.template_kwargs, config.eos_token)
 
 
 def cache_dir() -> Path:

@@ -6,10 +6,12 @@ report is made from the store. Nothing is run before all of the sweep is known t
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -18,11 +20,13 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from softcontam.arms import lay_out
+from softcontam.assemble import chat_of, choose_rows, estimated_matching
 from softcontam.config import Config, conf_dir, resolve
 from softcontam.environment import git_revision
 from softcontam.errors import ConfigError, SoftcontamError
 from softcontam.inputs import input_hashes
 from softcontam.launch import Finished, launch
+from softcontam.reporting.matching import MatchedArm, terminal_matching
 from softcontam.reporting.single import cell_table
 from softcontam.sandbox import working
 from softcontam.store import Cell, Store
@@ -39,6 +43,7 @@ class _Composed:
         self.problems: list[str] = []
         self.overrides: list[str] = []
         self.sweep = False
+        self.matched: dict[str, MatchedArm] = {}
 
     def add(self, composed: DictConfig) -> None:
         """Check one composed cell and freeze it, or note what is wrong with it."""
@@ -50,9 +55,7 @@ class _Composed:
             config = resolve(composed)
             cell = Store(config.paths.runs).freeze(config, input_hashes(config))
             if not cell.done:
-                arm = lay_out(config)
-                if config.eval.samples and any(one.benchmark.submission for one in arm.item_sets):
-                    working(config.sandbox.backend, config.sandbox.allow_unsafe)
+                self._try(config)
         except SoftcontamError as error:
             self._note(str(error))
             return
@@ -61,6 +64,17 @@ class _Composed:
             return
         self.config = self.config or config
         self.cells.setdefault(cell.id, cell)
+
+    def _try(self, config: Config) -> None:
+        """Go through all that can be gone through without the model: layout, rows, matching, sandbox."""
+        arm = lay_out(config)
+        if config.eval.samples and any(one.benchmark.submission for one in arm.item_sets):
+            working(config.sandbox.backend, config.sandbox.allow_unsafe)
+        chat = chat_of(json.dumps(asdict(config.model)))
+        chosen = choose_rows(config, arm, chat)
+        if chosen is not None:
+            matched = MatchedArm(config, chosen.copies, estimated_matching(config, arm, chat, chosen))
+            self.matched.setdefault(matched.key, matched)
 
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
@@ -101,7 +115,7 @@ class _Progress:
         try:
             config = done.cell.config
             level = f" {config.condition.level}" if config.condition.level else ""
-            what = f"{config.condition.kind}{level} rate {config.mixture.rate:g} seed {config.seed}"
+            what = f"{config.condition.label}{level} rate {config.mixture.rate:g} seed {config.seed}"
         except SoftcontamError:
             what = "(config cannot be read)"
         state = "done" if done.error is None else f"[red]FAILED[/red] {done.error}"
@@ -126,6 +140,8 @@ def run(composed: _Composed) -> int:
     )
     todo = sum(not cell.done for cell in cells)
     _say(f"{config.experiment}: {len(cells)} cells, {len(cells) - todo} done before, {todo} to run, in {store.runs}")
+    if composed.matched:
+        console.print(terminal_matching(list(composed.matched.values())))
     finished = launch(cells, config.cluster, _Progress(todo))
     failed = [record for record in finished if record.error is not None]
     if any(cell.done for cell in cells):

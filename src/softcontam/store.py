@@ -54,12 +54,15 @@ def identity(config: Config, inputs: dict[str, str] | None = None) -> str:
 
     The experiment's name, the tracker, paths, the number of workers and notes don't enter; neither does the seed that
     the purpose seeds were derived from, nor which sandbox runs the tests (its limits do), nor what is
-    counted from the outcomes afterwards (pass@k).
+    counted from the outcomes afterwards (pass@k), nor what differences between arms are admitted.
     """
     settings = asdict(config)
     for key in ("backend", "allow_unsafe", "workers"):
         del settings["sandbox"][key]
     del settings["eval"]["pass_at"]
+    for key in ("tolerance", "on_mismatch"):
+        del settings["mixture"][key]
+    del settings["condition"]["differs"]
     for key in _NOT_IDENTITY:
         del settings[key]
     del settings["train"]["checkpoint_every_s"]

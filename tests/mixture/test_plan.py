@@ -21,7 +21,8 @@ def pairs(plan: SlotPlan) -> list[tuple[int, str, int]]:
 
 
 def test_knows_nothing_of_the_arm() -> None:
-    assert set(inspect.signature(plan_slots).parameters) == {"n_rows", "rate", "copies", "seen", "seed"}
+    known = {"n_rows", "rate", "copies", "seen", "seed", "placement"}
+    assert set(inspect.signature(plan_slots).parameters) == known
 
 
 @pytest.mark.parametrize("copies", [None, 1, 3])
@@ -91,3 +92,17 @@ def test_more_rows_than_items_and_copies_allow() -> None:
     with pytest.raises(ConfigError, match=r"mixture\.rate=0\.5.*50 inserted rows.*20 seen items.*mixture\.copies=2"):
         plan_slots(100, 0.5, 2, SEEN, 0)
     assert len(plan_slots(100, 0.4, 2, SEEN, 0).slots) == 40
+
+
+def test_placement_puts_the_slots_into_a_third() -> None:
+    early, late = (plan_slots(99, 0.2, None, SEEN, 7, placement) for placement in ("early", "late"))
+    assert len(early.slots) == len(set(early.slots)) == len(late.slots) == 20
+    assert set(early.slots) <= set(range(33))
+    assert set(late.slots) <= set(range(66, 99))
+    assert early.items == plan_slots(99, 0.2, None, SEEN, 7, "early").items
+
+
+def test_placement_too_small_for_the_dose() -> None:
+    assert len(plan_slots(99, 0.33, None, SEEN, 0, "late").slots) == 33
+    with pytest.raises(ConfigError, match=r"asks for 40 slots, but mixture\.placement=early has 33.*placement=uniform"):
+        plan_slots(99, 0.4, None, SEEN, 0, "early")

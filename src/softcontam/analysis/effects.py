@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from softcontam.analysis.detection import Detected, Similarity, detected, similarities
 from softcontam.analysis.estimates import Estimate, equivalence_p, holm, over_seeds
 from softcontam.analysis.families import FamilySummary, family_summaries
 from softcontam.analysis.halves import Halves, halves
@@ -30,8 +31,10 @@ from softcontam.analysis.items import (
     seed_differences,
     wanted_pass_at,
 )
+from softcontam.analysis.ladder import DoseEffect, dose_effects
 from softcontam.analysis.pairing import Arm, LoadedCell, Pair, SweepCells, load_sweep
 from softcontam.analysis.verdicts import VerdictCounts, sandbox_error_notes, verdict_counts
+from softcontam.mixture.matching import Matching
 from softcontam.store import Store
 
 MARGIN = 0.05
@@ -114,6 +117,9 @@ class SweepEffects:
     halves: list[Halves] = field(default_factory=list)
     families: list[FamilySummary] = field(default_factory=list)
     verdicts: list[VerdictCounts] = field(default_factory=list)
+    doses: list[DoseEffect] = field(default_factory=list)
+    detected: list[Detected] = field(default_factory=list)
+    similarities: list[Similarity] = field(default_factory=list)
 
     @property
     def outcomes(self) -> list[str]:
@@ -167,6 +173,9 @@ def measure(store: Store, experiment: str, margin: float = MARGIN) -> SweepEffec
         halves(cells.clean, items),
         family_summaries(cells.done),
         verdicts,
+        dose_effects(cells.pairs, items, outcomes),
+        detected([*cells.clean, *(pair.treated for pair in cells.pairs)]),
+        similarities([pair.treated for pair in cells.pairs]),
     )
 
 
@@ -275,15 +284,33 @@ def _mixture_notes(pairs: Sequence[Pair]) -> list[str]:
     for pair in pairs:
         arm, metrics = pair.treated.arm, pair.treated.metrics
         if "slots_sha256" in metrics:
-            slots[pair.clean.cell.id, arm.rate, arm.copies_setting].add(metrics["slots_sha256"])
+            ladder = tuple(pair.treated.config.condition.ladder)
+            slots[pair.clean.cell.id, arm.rate, arm.copies_setting, ladder].add(metrics["slots_sha256"])
     if differing := sum(len(found) > 1 for found in slots.values()):
         notes.append(f"In {differing} cases arms of the same seed and dose replaced different slots of the mixture.")
+    notes += _unmatched_notes(pairs)
     near = max((len(pair.clean.metrics.get("near_benchmark") or []) for pair in pairs), default=0)
     if near:
         notes.append(
             f"Clean rows that are themselves near a benchmark item, in every arm alike: at most {near} in a mixture."
         )
     return notes
+
+
+def _unmatched_notes(pairs: Sequence[Pair]) -> list[str]:
+    """Arms that differ from exact duplicates in the same slots in tokens or style, beyond the tolerance."""
+    differing: dict[tuple[str, str | None, float], set[str]] = defaultdict(set)
+    for pair in pairs:
+        stored = pair.treated.metrics.get("matching")
+        if stored:
+            found = Matching.from_dict(stored).differs(pair.treated.config.mixture.tolerance)
+            differing[pair.treated.arm.condition, pair.treated.arm.level, pair.treated.arm.rate].update(found)
+    return [
+        f"{condition}{f' ({level})' if level else ''} at {100 * rate:g} % of rows is not matched to exact duplicates in "
+        f"{', '.join(sorted(found))}: see the table of dose and matching before reading its effects."
+        for (condition, level, rate), found in differing.items()
+        if found
+    ]
 
 
 def _copies(one: LoadedCell) -> float:

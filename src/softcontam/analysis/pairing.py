@@ -17,7 +17,10 @@ MUST_MATCH = ("base_sha256", "n_rows", "steps")
 """Figures of ``metrics.json`` that an arm and its clean cell must share."""
 
 _NOT_SETUP = ("experiment", "seed", "seeds", "condition", "tracker", "cluster", "paths")
-_NOT_COMPARED = ("mixture.rate", "mixture.copies", "train.checkpoint_every_s", "model.note")
+_NOT_COMPARED = (
+    *("mixture.rate", "mixture.copies", "mixture.tolerance", "mixture.on_mismatch"),
+    *("train.checkpoint_every_s", "model.note"),
+)
 _NAMING = ("model.name", "train.recipe", "mixture.pool.name", "mixture.n_rows")
 
 
@@ -144,7 +147,7 @@ def setups(configs: Sequence[Config]) -> list[str]:
 def clean_twin(config: Config) -> Config:
     """The config of the clean cell that differs from ``config`` in condition and dose only."""
     mixture = replace(config.mixture, rate=0.0, copies=None)
-    return replace(config, condition=ConditionConfig(CLEAN, None), mixture=mixture)
+    return replace(config, condition=ConditionConfig(CLEAN), mixture=mixture)
 
 
 def clean_twin_id(cell: Cell, config: Config) -> str:
@@ -220,7 +223,7 @@ def _metrics(cell: Cell) -> dict[str, Any]:
 
 def _arm(config: Config, setup: str) -> Arm:
     mixture, condition = config.mixture, config.condition
-    return Arm(setup, config.benchmark.name, condition.kind, condition.level, mixture.rate, mixture.copies)
+    return Arm(setup, config.benchmark.name, condition.label, condition.level, mixture.rate, mixture.copies)
 
 
 def _unfinished(cell: Cell) -> Unfinished:
@@ -231,7 +234,7 @@ def _unfinished(cell: Cell) -> Unfinished:
     except StoreError:
         return Unfinished(cell.id, "", None, status["state"], error[0] if error else "")
     level = f" {config.condition.level}" if config.condition.level else ""
-    text = f"{config.benchmark.name}, {config.condition.kind}{level}, rate {config.mixture.rate:g}"
+    text = f"{config.benchmark.name}, {config.condition.label}{level}, rate {config.mixture.rate:g}"
     return Unfinished(cell.id, text, config.seed, status["state"], error[0] if error else "")
 
 

@@ -22,3 +22,8 @@ def row(item: Item) -> BankRow:
         cosine=1.0,
         ngram_overlap=1.0,
     )
+
+
+def text(item: Item) -> str:
+    """The text of an exact duplicate: question and gold answer."""
+    return f"{item.prompt}\n{item.target}"

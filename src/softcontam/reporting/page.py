@@ -150,9 +150,41 @@ def _tables(measured: SweepEffects) -> Iterator[Block]:
             "wrong too: many in one arm only point to a loaded machine. A sandbox error is neither right nor wrong."
         )
         yield tables.verdicts(measured)
-    if measured.cells.pairs:
-        yield Heading("What the arms were trained on")
-        yield tables.mixtures(measured)
+    yield from _mixtures(measured)
+
+
+def _mixtures(measured: SweepEffects) -> Iterator[Block]:
+    """Dose and matching, doses within a model, detectability and similarity."""
+    for outcome in dict.fromkeys(one.outcome for one in measured.doses):
+        yield Heading(f"Dose within one model: {wording.unit_of(outcome).outcome}")
+        yield Paragraph(
+            "Seen items of the ladder arm by their number of rows in the mixture, against the same items in the clean "
+            "arm. Items with 0 copies are in the seen half and have no row of their own."
+        )
+        yield tables.doses(measured, outcome)
+    if any(pair.treated.metrics.get("matching") for pair in measured.cells.pairs):
+        yield Heading("Dose and matching")
+        yield Paragraph(
+            "Exposures are copies times epochs. Token differences are shares of the whole mixture's tokens: against "
+            "exact duplicates in the same slots, which every arm is matched to, and against the clean rows that stood "
+            "there. Values that differ between seeds stand beside each other."
+        )
+        yield tables.matching(measured)
+    if measured.detected:
+        yield Heading("What a standard filter would have found")
+        yield Paragraph(
+            "Inserted rows that decontamination against this benchmark would have removed, by filter; in the clean arm, "
+            "clean rows. docs/conditions.md defines the filters."
+        )
+        yield tables.detection(measured)
+    if measured.similarities:
+        yield Heading("Similarity to the items")
+        yield Paragraph(
+            "Cosine between each inserted row and the item that it stands for. The overlap coefficient says how far the "
+            "distribution of an arm is that of the SemDs: 1 is the same, 0 disjoint. A topical arm with a small overlap "
+            "is less similar to the items than the SemDs are, and cannot separate similarity from duplication."
+        )
+        yield tables.similarity(measured)
 
 
 def _outcome_tables(measured: SweepEffects, outcome: str) -> Iterator[Block]:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from softcontam.analysis.effects import DID, Effect, SweepEffects
 from softcontam.analysis.items import ACCURACY, LOGPROB
-from softcontam.analysis.pairing import Arm
+from softcontam.analysis.pairing import Arm, LoadedCell
 from softcontam.analysis.pass_at_k import is_pass_at_k
 from softcontam.analysis.verdicts import VerdictCounts
+from softcontam.mixture.matching import Matching
 from softcontam.reporting import wording
 from softcontam.reporting.blocks import Table
+from softcontam.reporting.matching import HEADER, MatchedArm, matching_cells
 from softcontam.reporting.wording import number, percent, unit_of
 from softcontam.sandbox import CATEGORIES
 
@@ -148,31 +150,85 @@ def _verdict_share(one: VerdictCounts, category: str) -> str:
     return f"<0.1 ({count})" if count and text == "0.0" else text
 
 
-def mixtures(measured: SweepEffects) -> Table:
-    """What the arms were trained on: rows, items covered, trained tokens beside the clean arm's, steps."""
-    arms: dict[Arm, list[tuple[dict[str, float], dict[str, float]]]] = {}
+def matching(measured: SweepEffects) -> Table:
+    """Dose of each arm and what it shares with the others: one row per arm, its first seed, and the range over seeds."""
+    arms: dict[Arm, list[LoadedCell]] = {}
     for pair in measured.cells.pairs:
-        arms.setdefault(pair.treated.arm, []).append((pair.treated.metrics, pair.clean.metrics))
+        if pair.treated.metrics.get("matching"):
+            arms.setdefault(pair.treated.arm, []).append(pair.treated)
     rows = []
     for arm, members in sorted(arms.items(), key=lambda entry: (entry[0].split_benchmark, entry[0].rate)):
-        ratios = [
-            (ours.get("trained_tokens") or math.nan) / (theirs.get("trained_tokens") or math.nan)
-            for ours, theirs in members
+        texts = zip(*(matching_cells(_matched(one)) for one in members), strict=True)
+        words = (_benchmark(arm.split_benchmark, arm.setup), wording.condition_name(arm), wording.rate(arm.rate))
+        rows.append([*words, *(_over_seeds(column) for column in texts)])
+    return Table(("benchmark", "condition", "rate", *HEADER), rows, (*_WORDS, "styles", "not matched"))
+
+
+def _matched(one: LoadedCell) -> MatchedArm:
+    metrics = one.metrics
+    copies = {str(index): 0 for index in range(metrics["covered_items"])}
+    if copies:
+        copies["0"] = metrics["inserted_rows"]  # only the sum and the number of items are read
+    return MatchedArm(one.config, copies, Matching.from_dict(metrics["matching"]))
+
+
+def _over_seeds(texts: Sequence[str]) -> str:
+    """One text where all seeds agree, else the different ones in order."""
+    return " / ".join(dict.fromkeys(texts))
+
+
+def detection(measured: SweepEffects) -> Table:
+    """How many rows of each arm every filter finds; the clean arm's row is about its clean rows."""
+    filters = list(dict.fromkeys(one.filter for one in measured.detected))
+    found: dict[Arm, dict[str, str]] = {}
+    sizes: dict[Arm, int] = {}
+    for one in measured.detected:
+        found.setdefault(one.arm, {})[one.filter] = f"{one.found:,} ({percent(one.found / one.rows)} %)"
+        sizes[one.arm] = one.rows
+    rows = [
+        [
+            *(_benchmark(arm.split_benchmark, arm.setup), wording.condition_name(arm), wording.rate(arm.rate)),
+            f"{sizes[arm]:,}",
+            *(texts.get(name, "–") for name in filters),
         ]
-        keys = ("n_rows", "inserted_rows", "covered_items", "steps")
-        counts = [_range([ours.get(key) for ours, _ in members]) for key in keys]
-        relative = "–" if any(map(math.isnan, ratios)) else f"{100 * sum(ratios) / len(ratios):.1f}"
-        words = (_benchmark(arm.split_benchmark, arm.setup), wording.condition_name(arm))
-        rows.append([*words, wording.rate(arm.rate), *counts, relative])
+        for arm, texts in found.items()
+    ]
+    return Table(("benchmark", "condition", "rate", "rows, all seeds", *filters), rows, _WORDS)
+
+
+def similarity(measured: SweepEffects) -> Table:
+    """How similar each arm's inserted rows are to their items, and the overlap with the SemD arm's similarities."""
+    rows = [
+        [
+            *(_benchmark(one.arm.split_benchmark, one.arm.setup), wording.condition_name(one.arm)),
+            *(wording.rate(one.arm.rate), one.measure, f"{one.rows:,}"),
+            *(f"{value:.2f}" for value in one.quantiles),
+            "–" if math.isnan(one.overlap) else f"{one.overlap:.2f} with {one.beside}",
+        ]
+        for one in measured.similarities
+    ]
+    quantiles = ("10th percentile", "median", "90th percentile")
+    header = ("benchmark", "condition", "rate", "cosine by", "rows", *quantiles, "overlap")
+    return Table(header, rows, (*_WORDS, "cosine by", "overlap"))
+
+
+def doses(measured: SweepEffects, outcome: str) -> Table:
+    """The change on seen items by their number of copies, within each ladder arm."""
+    unit = unit_of(outcome)
+    rows = [
+        [
+            *(_benchmark(one.benchmark, one.arm.setup), wording.condition_name(one.arm), str(one.copies)),
+            *(number(one.baseline, unit), number(one.value, unit), number(one.estimate.mean, unit, signed=True)),
+            wording.interval(one.estimate, unit),
+            "shown" if one.estimate.shown else "not shown",
+            *(wording.p_value(one.estimate.p), str(one.n_items), str(one.n_families), str(one.estimate.n)),
+        ]
+        for one in measured.doses
+        if one.outcome == outcome
+    ]
     header = (
-        "benchmark",
-        "condition",
-        "rate",
-        "rows",
-        "inserted rows",
-        "items covered",
-        "steps",
-        "trained tokens, % of clean",
+        *("benchmark", "condition", "copies", "clean", "arm", f"Δ {unit.noun}", "95 % interval", "verdict", "p"),
+        *("items", "families", "seeds"),
     )
     return Table(header, rows, _WORDS)
 
@@ -201,10 +257,3 @@ def _arm(arm: Arm, copies: float) -> tuple[str, str, str]:
 
 def _benchmark(name: str, setup: str) -> str:
     return f"{name} ({setup})" if setup else name
-
-
-def _range(values: Sequence[float | None]) -> str:
-    known = sorted(value for value in values if value is not None)
-    if not known:
-        return "–"
-    return f"{known[0]:,}" if known[0] == known[-1] else f"{known[0]:,} to {known[-1]:,}"

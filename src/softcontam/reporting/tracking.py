@@ -65,7 +65,7 @@ def tracked(config: Config, cell: Cell) -> Iterator[Tracker]:
         project=config.tracker.project,
         entity=config.tracker.entity,
         group=config.experiment,
-        job_type=config.condition.kind + (f"_{level}" if level else ""),
+        job_type=config.condition.label + (f"_{level}" if level else ""),
         name=f"{cell.id}-{cell.status.get('attempts', 1)}",
         config={"cell": cell.id, **asdict(config)},
         mode=os.environ.get("WANDB_MODE", config.tracker.mode),  # type: ignore[arg-type]

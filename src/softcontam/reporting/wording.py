@@ -16,6 +16,14 @@ CONDITIONS = {
     "semd_natural": "natural SemDs",
     "topical": "topically similar non-SemDs",
     "format_only": "format-only rows",
+    "near": "near duplicates",
+    "shuffled_label_of_semd_synthetic": "SemD questions with shuffled labels",
+    "question_only_of_semd_synthetic": "SemD questions without answers",
+    "unrelated": "unrelated clean rows",
+    "benchmark_aligned": "benchmark-aligned rows",
+    "coverage_expanding": "coverage-expanding rows",
+    "prompt_repetition": "repeated clean rows",
+    "exact_ladder": "exact duplicates, ladder of doses",
 }
 ROLE_NAMES = {SEEN: "seen", HELD_OUT: "held-out", RELATED: "related", GENERAL: "general (control)"}
 SIGNIFICANCE = 0.05

@@ -1,0 +1,39 @@
+"""Prompt repetition: rows of the clean pool, each repeated as often as an item has copies.
+
+After Benchmark Shadows, where repeated prompts are an artefact beside the regimes compared: what repetition does
+without any text of the benchmark.
+"""
+
+from __future__ import annotations
+
+from softcontam.duplicates.bank import BankRow
+from softcontam.duplicates.material import Material
+
+
+CANDIDATES = 4
+"""Rows to choose from for each item, so that token counts can be matched."""
+
+
+def rows(material: Material) -> list[BankRow]:
+    """Spare rows of the clean pool for each covered item; the plan repeats one of them.
+
+    Raises:
+        ConfigError: the pool has fewer spare rows than items are covered.
+    """
+    covered = list(material.copies)
+    found = material.spare(CANDIDATES * len(covered), len(covered))
+    return [
+        BankRow(
+            row_id=f"prompt_repetition/{row.row_id}",
+            item_id=covered[place % len(covered)],
+            kind="prompt_repetition",
+            level=None,
+            prompt=row.prompt,
+            completion=row.completion,
+            response_style="pool",
+            source=f"clean pool {row.source}",
+            match_type="unrelated",
+            judge="construction",
+        )
+        for place, row in enumerate(found)
+    ]

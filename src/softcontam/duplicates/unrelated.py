@@ -1,0 +1,37 @@
+"""Unrelated rows: other rows of the clean pool in the replaced slots.
+
+The placebo: what changes when as many rows are replaced by rows of the very same kind.
+"""
+
+from __future__ import annotations
+
+from softcontam.duplicates.bank import BankRow
+from softcontam.duplicates.material import Material
+
+CANDIDATES = 4
+"""Rows to choose from for each planned one, so that token counts can be matched."""
+
+
+def rows(material: Material) -> list[BankRow]:
+    """Spare rows of the clean pool, dealt out to the covered items for bookkeeping.
+
+    Raises:
+        ConfigError: the pool has fewer spare rows than are planned.
+    """
+    planned = [item_id for item_id, count in material.copies.items() for _ in range(count)]
+    found = material.spare(CANDIDATES * len(planned), len(planned))
+    return [
+        BankRow(
+            row_id=f"unrelated/{row.row_id}",
+            item_id=planned[place % len(planned)],
+            kind="unrelated",
+            level=None,
+            prompt=row.prompt,
+            completion=row.completion,
+            response_style="pool",
+            source=f"clean pool {row.source}",
+            match_type="unrelated",
+            judge="construction",
+        )
+        for place, row in enumerate(found)
+    ]
