@@ -36,7 +36,36 @@ class TestRefusals:
         assert composed("condition=exact", "mixture.rate=1").mixture.rate == 1
 
     def test_unknown_kind_lists_the_choices(self) -> None:
-        refuses("condition.kind=near", says=("condition.kind=near", "clean", "exact", "semd_synthetic", "topical"))
+        refuses("condition.kind=nearby", says=("condition.kind=nearby", "clean", "exact", "semd_synthetic", "topical"))
+
+    def test_words_that_mean_nothing(self) -> None:
+        refuses("mixture.placement=middle", says=("mixture.placement=middle", "uniform", "early", "late"))
+        refuses("mixture.on_mismatch=hide", says=("mixture.on_mismatch=hide", "refuse", "state"))
+        refuses(
+            "condition=unrelated", "condition.differs=[colour,tokens]",
+            says=("condition.differs.0=colour", "tokens", "trained_tokens", "response_style"),
+        )  # fmt: skip
+
+    def test_more_copies_than_slots(self) -> None:
+        refuses(
+            "condition=exact", "mixture.rate=0.1", "mixture.copies=7",
+            says=("mixture.copies=7", "6 slots", "mixture.rate=0.1", "mixture.n_rows=64", "Lower the copies"),
+        )  # fmt: skip
+
+    @pytest.mark.parametrize("ladder", ["[0]", "[-1,2]", "[1,1]"])
+    def test_a_ladder_of_nothing(self, ladder: str) -> None:
+        refuses("condition=dose_ladder", f"condition.ladder={ladder}", says=("condition.ladder=", "above 0"))
+
+    def test_a_ladder_beside_copies(self) -> None:
+        refuses("condition=dose_ladder", "mixture.copies=2", says=("condition.ladder", "mixture.copies=null"))
+
+    def test_a_base_that_has_no_use_or_no_bank(self) -> None:
+        refuses("condition=exact", "condition.base=exact", says=("condition.base", "condition.kind=exact", "unset"))
+        refuses(
+            "condition=shuffled_label", "benchmark=gsm8k", "~benchmark.banks.semd_synthetic",
+            says=("condition.base=semd_synthetic", "gsm8k", "benchmark.banks.semd_synthetic"), tiny=False,
+        )  # fmt: skip
+        refuses("condition=shuffled_label", "condition.base=unrelated", says=("condition.base=unrelated", "duplicate"))
 
     def test_kind_without_a_bank_names_the_key_to_add(self) -> None:
         refuses(

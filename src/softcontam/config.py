@@ -43,6 +43,9 @@ KINDS = (
 DERIVED_KINDS = ("exact", "near", "shuffled_label", "question_only", "unrelated", "prompt_repetition")
 """Kinds that need no bank of their own: their rows are made from the items, from another kind's, or from the pool."""
 
+LEVELLESS_KINDS = ("exact", "unrelated", "prompt_repetition")
+"""Kinds whose rows have no levels."""
+
 BASED_KINDS = ("shuffled_label", "question_only")
 """Kinds that are made from the rows of ``condition.base``."""
 
@@ -454,8 +457,8 @@ def _check_words(config: Config) -> None:
         "mixture.near_clean_rows": (config.mixture.near_clean_rows, ("keep", "drop")),
         "mixture.near_held_out": (config.mixture.near_held_out, ("refuse", "leave_out")),
     }
-    for quantity in config.condition.differs:
-        choices["condition.differs"] = (quantity, MATCHED)
+    for place, quantity in enumerate(config.condition.differs):
+        choices[f"condition.differs.{place}"] = (quantity, MATCHED)
     for kind, bank in config.benchmark.banks.items():
         choices[f"benchmark.banks.{kind}.source"] = (bank.source, BANK_SOURCES)
     for key, (value, known) in choices.items():
@@ -477,6 +480,9 @@ def _check_condition(config: Config) -> None:
         config.condition.base = config.condition.base or "semd_synthetic"
     elif config.condition.base is not None:
         raise ConfigError(f"condition.base has no meaning for condition.kind={kind}: unset it.")
+    level = config.condition.level
+    if level is not None and (config.condition.base or kind) in LEVELLESS_KINDS:
+        raise ConfigError(f"condition.level={level} has no meaning for {config.condition.base or kind} rows: unset it.")
     for key, needed in (("condition.kind", kind), ("condition.base", config.condition.base)):
         if needed is not None and needed not in config.benchmark.banks and needed not in DERIVED_KINDS:
             known = ", ".join(sorted(config.benchmark.banks)) or "none"
