@@ -197,9 +197,7 @@ def finder(items: Sequence[Item], name: str, embedder: Embedder | None) -> Finds
     return lambda rows: detector.flags(rows)[name]
 
 
-def _detect(
-    config: Config, arm: Arm, mixture: Mixture, chosen: Chosen | None, embedder: Embedder | None
-) -> Detected:
+def _detect(config: Config, arm: Arm, mixture: Mixture, chosen: Chosen | None, embedder: Embedder | None) -> Detected:
     """Run the filters over inserted and clean rows, with all items of the split benchmark as what must not be found."""
     items = _split_items(arm)
     insertions = sorted(chosen.insertions, key=lambda one: one.slot) if chosen else []

@@ -124,7 +124,6 @@ def _metrics(
     experiment: Experiment, training: TrainingResult, outcomes: pd.DataFrame, eval_seconds: float
 ) -> dict[str, Any]:
     """Summary figures; what the report checks for equality between arms is among them."""
-    mixture = experiment.mixture
     roles = {}
     for (benchmark, role), rows in outcomes.groupby(["benchmark", "role"]):
         graded = rows["gold_logprob"] / rows["gold_tokens"]

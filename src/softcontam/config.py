@@ -151,8 +151,9 @@ class MixtureConfig:
     ``on_mismatch``: ``refuse``, or ``state`` it in the report. ``filters``: standard decontamination filters whose
     verdict on every inserted row is recorded, ``clean_filters`` those for clean rows. ``near_filter`` says which clean
     rows count as near a benchmark item; ``near_clean_rows``: ``keep`` them and warn, or ``drop`` them, in all arms
-    alike. ``near_held_out``: ``refuse`` an inserted row that ``near_filter`` finds near a held-out item, or ``leave_out``
-    such rows of the bank. ``embedder``: sentence-embedding model for filters and similarities, or null for none.
+    alike. ``near_held_out``: ``refuse`` an inserted row that ``near_filter`` finds near a held-out item, or
+    ``leave_out`` such rows of the bank. ``embedder``: sentence-embedding model for filters and similarities, or null
+    for none.
     """
 
     pool: PoolConfig = field(default_factory=PoolConfig)
@@ -491,7 +492,9 @@ def _check_condition(config: Config) -> None:
                 f"Add benchmark.banks.{needed}, or choose another condition."
             )
     if config.condition.base in (*BASED_KINDS, "unrelated", "prompt_repetition"):
-        raise ConfigError(f"condition.base={config.condition.base} has no questions about items. Use a kind of duplicate.")
+        raise ConfigError(
+            f"condition.base={config.condition.base} has no questions about items. Use a kind of duplicate."
+        )
 
 
 def _check_dose(config: Config) -> None:

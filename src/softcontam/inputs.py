@@ -111,7 +111,8 @@ def input_hashes(config: Config) -> dict[str, str]:
         found |= _sha256(data / config.benchmark.difficulty, "difficulty", remedy, data)
     for file in config.mixture.pool.files:
         found |= _sha256(data / file, "pool", "Set mixture.pool.files, paths.data or SOFTCONTAM_DATA.", data)
-    uses = [("bank", kind) for kind in bank_kinds(config)] + [("items", kind) for kind in config.benchmark.only_items_with]
+    uses = [("bank", kind) for kind in bank_kinds(config)]
+    uses += [("items", kind) for kind in config.benchmark.only_items_with]
     for use, kind in uses:
         bank = config.benchmark.banks.get(kind)
         files = [] if bank is None else [*filter(None, [bank.path]), *map(str, bank.params.get("rewordings", []))]
@@ -122,7 +123,7 @@ def input_hashes(config: Config) -> dict[str, str]:
 
 
 def bank_kinds(config: Config) -> list[str]:
-    """The kinds of bank that the rows of a condition come from: its own or its base's, and those that it is matched to."""
+    """The kinds of bank that the rows of a condition come from, and those that they are matched to."""
     needed = [config.condition.kind, *filter(None, [config.condition.base])]
     matched = [bank.params.get("match_to") for kind in needed if (bank := config.benchmark.banks.get(kind))]
     return [*needed, *filter(None, matched)]

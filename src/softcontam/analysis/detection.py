@@ -35,8 +35,8 @@ class Similarity:
     """How similar the inserted rows of an arm are to the items that they stand for.
 
     ``quantiles`` are the 10th, 50th and 90th percentile of the cosines, ``measure`` what they are cosines of.
-    ``overlap`` is the overlap coefficient (0 to 1) with the SemD arm of the same benchmark, setup and dose that is named
-    in ``beside``; NaN and empty where there is none.
+    ``overlap`` is the overlap coefficient (0 to 1) with the SemD arm of the same benchmark, setup and dose, which
+    ``beside`` names; NaN and empty where there is none.
     """
 
     arm: Arm
@@ -67,7 +67,7 @@ def similarities(cells: Sequence[LoadedCell]) -> list[Similarity]:
     """
     by_arm: dict[Arm, list[NDArray[np.float64]]] = {}
     measures: dict[Arm, str] = {}
-        for one in cells:
+    for one in cells:
         if not one.is_clean and one.metrics.get("similarity"):
             by_arm.setdefault(one.arm, []).append(_cosines(one))
             measures[one.arm] = str(one.metrics["similarity"])
@@ -94,11 +94,16 @@ def similarities(cells: Sequence[LoadedCell]) -> list[Similarity]:
 def _stands_beside(other: Arm, arm: Arm) -> bool:
     """Whether ``other`` is the SemD arm of the same benchmark, setup and dose."""
     same = (other.split_benchmark, other.setup, other.rate, other.copies_setting)
-    return other != arm and other.condition in SEMD and same == (
-        arm.split_benchmark,
-        arm.setup,
-        arm.rate,
-        arm.copies_setting,
+    return (
+        other != arm
+        and other.condition in SEMD
+        and same
+        == (
+            arm.split_benchmark,
+            arm.setup,
+            arm.rate,
+            arm.copies_setting,
+        )
     )
 
 

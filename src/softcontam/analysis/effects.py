@@ -306,8 +306,8 @@ def _unmatched_notes(pairs: Sequence[Pair]) -> list[str]:
             found = Matching.from_dict(stored).differs(pair.treated.config.mixture.tolerance)
             differing[pair.treated.arm.condition, pair.treated.arm.level, pair.treated.arm.rate].update(found)
     return [
-        f"{condition}{f' ({level})' if level else ''} at {100 * rate:g} % of rows is not matched to exact duplicates in "
-        f"{', '.join(sorted(found))}: see the table of dose and matching before reading its effects."
+        f"{condition}{f' ({level})' if level else ''} at {100 * rate:g} % of rows is not matched to exact duplicates "
+        f"in {', '.join(sorted(found))}: see the table of dose and matching before reading its effects."
         for (condition, level, rate), found in differing.items()
         if found
     ]

@@ -53,7 +53,8 @@ def dose_effects(pairs: Sequence[Pair], items: pd.DataFrame, outcomes: Sequence[
         decided = both[both[columns].notna().all(axis=1)]
         for (arm, benchmark, copies), members in decided.groupby(["arm", "benchmark", "copies"], sort=False):
             means = family_means(members, ["cell"], columns)
-            counts = members.groupby("cell", observed=True).agg(items=("item_id", "size"), families=("family", "nunique"))
+            cells = members.groupby("cell", observed=True)
+            counts = cells.agg(items=("item_id", "size"), families=("family", "nunique"))
             found.append(
                 DoseEffect(
                     arm=arm,

@@ -111,9 +111,7 @@ def _draw(plan: SlotPlan, rows: dict[str, list[BankRow]], repeated: bool, seed: 
         item_id: found if repeated else random.Random(f"{seed}:{item_id}").sample(found, len(found))
         for item_id, found in rows.items()
     }
-    return [
-        orders[item.item_id][0 if repeated else copy] for item, copy in zip(plan.items, plan.copy, strict=True)
-    ]
+    return [orders[item.item_id][0 if repeated else copy] for item, copy in zip(plan.items, plan.copy, strict=True)]
 
 
 def _groups(plan: SlotPlan, repeated: bool) -> list[list[int]]:

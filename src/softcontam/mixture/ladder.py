@@ -35,7 +35,8 @@ def climb(seen: Sequence[Item], ladder: Sequence[int], count: int, rng: random.R
     pairs: list[tuple[Item, int]] = []
     for first in range(0, len(order) - len(ladder) + 1, len(ladder)):
         members = order[first : first + len(ladder)]
-        added = [(item, copy) for family, dose in zip(members, ladder, strict=True) for item in family for copy in range(dose)]
+        doses = zip(members, ladder, strict=True)
+        added = [(item, copy) for family, dose in doses for item in family for copy in range(dose)]
         if len(pairs) + len(added) > count:
             if not pairs:
                 raise ConfigError(

@@ -104,7 +104,8 @@ def refuse_mismatch(matching: Matching, config: MixtureConfig, condition: Condit
                 f"{100 * matching.difference(name):+.1f} % of the mixture)"
             )
     raise ArmMismatchError(
-        f"{where} cannot be matched to the other arms within mixture.tolerance={config.tolerance:g}: {'; '.join(told)}. "
+        f"{where} cannot be matched to the other arms within mixture.tolerance={config.tolerance:g}: "
+        f"{'; '.join(told)}. "
         "Use a bank with more rows per item to choose from, lower the rate, or admit the difference: "
         f"condition.differs=[{','.join(beyond)}] for this arm, mixture.on_mismatch=state for all. The report states it."
     )

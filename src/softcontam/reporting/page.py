@@ -173,16 +173,16 @@ def _mixtures(measured: SweepEffects) -> Iterator[Block]:
     if measured.detected:
         yield Heading("What a standard filter would have found")
         yield Paragraph(
-            "Inserted rows that decontamination against this benchmark would have removed, by filter; in the clean arm, "
-            "clean rows. docs/conditions.md defines the filters."
+            "Inserted rows that decontamination against this benchmark would have removed, by filter; in the clean "
+            "arm, clean rows. docs/conditions.md defines the filters."
         )
         yield tables.detection(measured)
     if measured.similarities:
         yield Heading("Similarity to the items")
         yield Paragraph(
-            "Cosine between each inserted row and the item that it stands for. The overlap coefficient says how far the "
-            "distribution of an arm is that of the SemDs: 1 is the same, 0 disjoint. A topical arm with a small overlap "
-            "is less similar to the items than the SemDs are, and cannot separate similarity from duplication."
+            "Cosine between each inserted row and the item that it stands for. The overlap coefficient says how far "
+            "the distribution of an arm is that of the SemDs: 1 is the same, 0 disjoint. A topical arm with a small "
+            "overlap is less similar to the items than the SemDs are, and cannot tell similarity from duplication."
         )
         yield tables.similarity(measured)
 

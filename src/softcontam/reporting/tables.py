@@ -151,7 +151,7 @@ def _verdict_share(one: VerdictCounts, category: str) -> str:
 
 
 def matching(measured: SweepEffects) -> Table:
-    """Dose of each arm and what it shares with the others: one row per arm, its first seed, and the range over seeds."""
+    """Dose of each arm and what it shares with the others; what differs between seeds stands side by side."""
     arms: dict[Arm, list[LoadedCell]] = {}
     for pair in measured.cells.pairs:
         if pair.treated.metrics.get("matching"):
