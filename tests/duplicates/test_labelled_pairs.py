@@ -10,8 +10,9 @@ import pytest
 from softcontam.benchmarks import Benchmark, Item, load_benchmark
 from softcontam.benchmarks.python_code import parse_block
 from softcontam.config import BankConfig, BenchmarkConfig
-from softcontam.duplicates.bank import BankRow, bank_rows
-from softcontam.duplicates.labelled_pairs import bigram_overlap
+from softcontam.duplicates import labelled_pairs
+from softcontam.duplicates.bank import BankRow
+from softcontam.duplicates.labelled_pairs import REQUEST, bigram_overlap
 from softcontam.errors import ConfigError, DataError
 
 FILE = "labelled_pairs/mbpp_prompt_and_code_rewrites.jsonl"
@@ -43,7 +44,7 @@ def read(tmp_path: Path, *pairs: dict[str, Any] | str, template: str = "python")
     lines = [pair if isinstance(pair, str) else json.dumps(pair) for pair in pairs]
     (tmp_path / "pairs.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     config = BankConfig("labelled_pairs", "pairs.jsonl", {"template": template})
-    return bank_rows("semd_synthetic", config, [ITEM], tmp_path)
+    return labelled_pairs.rows(config, [ITEM], tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def mbpp(data_dir: Path) -> Benchmark:
 @pytest.fixture(scope="module")
 def rewrites(mbpp: Benchmark, data_dir: Path) -> list[BankRow]:
     config = BankConfig("labelled_pairs", FILE, {"template": "python"})
-    return bank_rows("semd_synthetic", config, mbpp.items, data_dir)
+    return labelled_pairs.rows(config, mbpp.items, data_dir)
 
 
 def plain(text: str) -> str:
@@ -164,15 +165,15 @@ def test_file_without_pairs_for_the_benchmark_is_refused(tmp_path: Path) -> None
 
 def test_missing_file_and_missing_path_say_what_to_set(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.jsonl does not exist.*SOFTCONTAM_DATA"):
-        bank_rows("semd_synthetic", BankConfig("labelled_pairs", "none.jsonl"), [ITEM], tmp_path)
+        labelled_pairs.rows(BankConfig("labelled_pairs", "none.jsonl"), [ITEM], tmp_path)
     with pytest.raises(ConfigError, match=r"Set benchmark\.banks\.<kind>\.path"):
-        bank_rows("semd_synthetic", BankConfig("labelled_pairs"), [ITEM], tmp_path)
+        labelled_pairs.rows(BankConfig("labelled_pairs"), [ITEM], tmp_path)
 
 
 def test_unknown_setting_is_refused_instead_of_ignored(tmp_path: Path) -> None:
     config = BankConfig("labelled_pairs", "pairs.jsonl", {"templat": "python"})
-    with pytest.raises(ConfigError, match=r"unknown params\.templat. Known: template"):
-        bank_rows("semd_synthetic", config, [ITEM], tmp_path)
+    with pytest.raises(ConfigError, match=r"unknown params\.templat. Known: kind, match_types, single_texts, template"):
+        labelled_pairs.rows(config, [ITEM], tmp_path)
 
 
 def test_bigram_overlap_counts_shared_word_pairs() -> None:
@@ -191,7 +192,7 @@ def test_template_item_refuses_items_whose_prompt_does_not_hold_their_text(tmp_p
     other = replace(ITEM, prompt="Sum it up.")
     config = BankConfig("labelled_pairs", "pairs.jsonl", {"template": "item"})
     with pytest.raises(ConfigError, match=r"mbpp/1 does not. Use params.template=verbatim"):
-        bank_rows("semd_synthetic", config, [other], tmp_path)
+        labelled_pairs.rows(config, [other], tmp_path)
 
 
 def test_template_completion_asks_for_what_follows_the_docstring(tmp_path: Path) -> None:
@@ -214,7 +215,7 @@ def test_template_completion_leaves_out_what_is_no_function_with_docstring_and_b
 def test_rows_have_the_response_style_of_their_item(tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text(json.dumps(PAIR))
     config = BankConfig("labelled_pairs", "pairs.jsonl", {"template": "python"})
-    (row,) = bank_rows("semd_synthetic", config, [replace(ITEM, response_style="cot")], tmp_path)
+    (row,) = labelled_pairs.rows(config, [replace(ITEM, response_style="cot")], tmp_path)
     assert row.response_style == "cot"
     assert "Think step by step" in row.prompt
 
@@ -223,7 +224,7 @@ def test_rephrased_humaneval_functions_become_rows_of_their_items(data_dir: Path
     path = "openai_humaneval/openai_humaneval"
     items = load_benchmark(BenchmarkConfig(name="humaneval", module="humaneval", path=path), data_dir).items
     config = BankConfig("labelled_pairs", "labelled_pairs/humaneval_rephrased.jsonl", {"template": "completion"})
-    rows = bank_rows("semd_synthetic", config, items, data_dir)
+    rows = labelled_pairs.rows(config, items, data_dir)
     assert {row.item_id for row in rows} <= {item.item_id for item in items}
     assert len({row.item_id for row in rows}) == 97
     assert all(parse_block(row.completion) for row in rows)
@@ -235,4 +236,134 @@ def test_a_pair_belongs_to_the_item_of_its_whole_id(benchmark: str, name: str, t
     (tmp_path / "pairs.jsonl").write_text(json.dumps(pair))
     items = [replace(ITEM, item_id=one) for one in (f"{benchmark}/{name}", f"{benchmark}/{name[-1]}x", "gsm8k/6")]
     config = BankConfig("labelled_pairs", "pairs.jsonl", {"template": "verbatim"})
-    assert [row.item_id for row in bank_rows("semd_synthetic", config, items, tmp_path)] == [f"{benchmark}/{name}"]
+    assert [row.item_id for row in labelled_pairs.rows(config, items, tmp_path)] == [f"{benchmark}/{name}"]
+
+
+NATURAL: dict[str, Any] = {
+    **{key: value for key, value in PAIR.items() if key != "code_b"},
+    "text_b": "Prompt: Read two numbers.\n\nPrint their sum.\n\nResponse: a, b = map(int, ask())\nprint(a + b)",
+    "relation": "equivalent",
+    "label_by": "llm",
+    "similarity": 0.71234,
+    "human_label": None,
+}
+
+
+def natural(tmp_path: Path, *pairs: dict[str, Any], **params: Any) -> list[BankRow]:
+    (tmp_path / "pairs.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs), encoding="utf-8")
+    config = BankConfig("labelled_pairs", "pairs.jsonl", {"kind": "semd_natural", **params})
+    return labelled_pairs.rows(config, [ITEM], tmp_path)
+
+
+def test_natural_row_has_the_turns_of_the_corpus_and_nothing_of_the_benchmark(tmp_path: Path) -> None:
+    (row,) = natural(tmp_path, NATURAL)
+    assert (row.kind, row.row_id, row.source) == ("semd_natural", "semd_natural/p1", "pairs.jsonl p1")
+    assert row.prompt == "Read two numbers.\n\nPrint their sum."
+    assert row.completion == "a, b = map(int, ask())\nprint(a + b)"
+    assert (row.match_type, row.judge, row.cosine, row.response_style) == ("equivalent", "llm", 0.7123, "corpus")
+
+
+def test_text_without_turns_is_a_row_only_when_asked_for_and_then_under_a_request_that_says_nothing(
+    tmp_path: Path,
+) -> None:
+    single = {
+        **NATURAL,
+        "pair_id": "p2",
+        "text_b": "func plus(a, b int) int {\n    return a + b\n}",
+        "similarity": None,
+    }
+    assert [row.row_id for row in natural(tmp_path, NATURAL, single)] == ["semd_natural/p1"]
+    row = natural(tmp_path, NATURAL, single, single_texts=True)[1]
+    assert (row.prompt, row.completion, row.cosine) == (REQUEST, single["text_b"], None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://www.youtube.com/watch?v=nWNwvEeQUxg",
+        "![20210511_140503](https://user-images.githubusercontent.com/71545160/117762152-8f437000.png)",
+        '<img src="_asset/EM-05.png">',
+        "416e8dfe-ef74-4ebe-a1e9-3641966b2d6f",
+        "[from https://ift.tt/2m5N8uC]",
+    ],
+)
+def test_link_or_picture_becomes_no_row_even_if_it_was_judged_a_duplicate(tmp_path: Path, text: str) -> None:
+    link = {**NATURAL, "pair_id": "link", "text_b": text, "relation": "exact"}
+    assert [row.row_id for row in natural(tmp_path, link, NATURAL, single_texts=True)] == ["semd_natural/p1"]
+
+
+def test_a_persons_label_wins_over_the_models(tmp_path: Path) -> None:
+    def pair(name: str, label: str, human: str | None) -> dict[str, Any]:
+        text = f"Prompt: {name}\n\nResponse: yes"
+        return {**NATURAL, "pair_id": name, "text_b": text, "label": label, "human_label": human}
+
+    rows = natural(
+        tmp_path,
+        pair("refused", "duplicate", "not_duplicate"),
+        pair("unsure", "duplicate", "borderline"),
+        pair("found", "not_duplicate", "duplicate"),
+        pair("model alone", "duplicate", None),
+    )
+    assert [(row.row_id, row.judge) for row in rows] == [
+        ("semd_natural/found", "human"),
+        ("semd_natural/model alone", "llm"),
+    ]
+
+
+def test_match_types_are_strict_unless_others_are_asked_for(tmp_path: Path) -> None:
+    pairs = [
+        {**NATURAL, "pair_id": relation, "relation": relation, "text_b": f"Prompt: {relation}\n\nResponse: yes"}
+        for relation in ("exact", "equivalent", "subset", "superset", "related")
+    ]
+    assert [row.match_type for row in natural(tmp_path, *pairs)] == ["exact", "equivalent", "subset"]
+    assert [row.match_type for row in natural(tmp_path, *pairs, match_types=["related"])] == ["related"]
+
+
+def test_corpus_row_in_the_items_own_words_is_left_out(tmp_path: Path) -> None:
+    own = {**NATURAL, "pair_id": "own", "text_b": "Prompt: add two numbers\n\nResponse: print(a + b)"}
+    assert [row.row_id for row in natural(tmp_path, own, NATURAL)] == ["semd_natural/p1"]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"template": "python"}, r"params\.template='python', expected one of corpus for rows of kind semd_natural"),
+        ({"kind": "topical"}, r"params\.kind='topical', expected one of semd_synthetic, semd_natural"),
+        ({"kind": "semd_synthetic", "template": "corpus"}, r"params\.template='corpus'"),
+        ({"kind": "semd_synthetic", "single_texts": True}, r"single_texts has no meaning"),
+        ({"match_types": ["same"]}, r"params\.match_types=\['same'\]"),
+        ({"match_types": []}, r"params\.match_types=\[\]"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(tmp_path: Path, params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        natural(tmp_path, NATURAL, **params)
+
+
+def test_similarity_that_is_no_number_is_named_and_a_missing_one_is_none(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"pairs\.jsonl, line 1: field 'similarity' should hold a number"):
+        natural(tmp_path, {**NATURAL, "similarity": "high"})
+    (row,) = natural(tmp_path, {**NATURAL, "similarity": float("nan")})
+    assert row.cosine is None
+
+
+@pytest.mark.parametrize(("single_texts", "rows", "items"), [(False, 6, 5), (True, 22, 17)])
+def test_natural_duplicates_of_mbpp_found_by_search(
+    mbpp: Benchmark, data_dir: Path, single_texts: bool, rows: int, items: int
+) -> None:
+    params = {"kind": "semd_natural", "single_texts": single_texts}
+    config = BankConfig("labelled_pairs", "labelled_pairs/natural_annotated.jsonl", params)
+    found = labelled_pairs.rows(config, mbpp.items, data_dir)
+    assert (len(found), len({row.item_id for row in found})) == (rows, items)
+    solutions = {item.item_id: item.target for item in mbpp.items}
+    assert not [row for row in found if solutions[row.item_id] in row.completion]
+    assert not [row for row in found if row.completion.startswith(("http", "!["))]
+
+
+def test_paraphrases_of_mbpp_are_answered_by_the_solution_that_is_tested(mbpp: Benchmark, data_dir: Path) -> None:
+    config = BankConfig("labelled_pairs", "labelled_pairs/mbpp_paraphrases.jsonl", {"template": "python"})
+    found = labelled_pairs.rows(config, mbpp.items, data_dir)
+    items = {item.item_id: item for item in mbpp.items}
+    assert (len(found), len({row.item_id for row in found})) == (910, 305)
+    assert all(row.completion == items[row.item_id].target for row in found)
+    assert all(f"def {items[row.item_id].meta['entry_point']}(" in row.prompt for row in found)
