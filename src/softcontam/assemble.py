@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,6 @@ from softcontam.mixture.choose import Chosen, Finds, choose
 from softcontam.mixture.matching import Matching, Tokens, measure, refuse_mismatch
 from softcontam.mixture.pool import Pool
 from softcontam.models import load_chat
-
-BATCH = 10_000
-"""Clean rows that filters look at together."""
 
 ESTIMATED_FROM = 200
 """Clean rows from which a launch estimates the tokens of a mixture that is not built yet."""
@@ -90,8 +86,11 @@ class Assembled:
             "trained_tokens": mixture.tokens.trained_tokens,
             "clean_rows_too_long": mixture.too_long,
             "near_benchmark": list(mixture.near_benchmark),
+            "near_benchmark_count": mixture.near_count,
+            "near_benchmark_dropped": mixture.near_dropped,
             "matching": self.matching.as_dict() if self.matching else None,
             "near_held_out_left_out": len(chosen.left_out) if chosen else 0,
+            "alike_across_halves": list(chosen.alike) if chosen else [],
             "detected": {name: [int(found.sum()), len(found)] for name, found in self.detected.inserted.items()},
             "detected_clean": {name: [int(found.sum()), len(found)] for name, found in self.detected.clean.items()},
             "similarity": self.detected.measure,
@@ -203,8 +202,7 @@ def _detect(config: Config, arm: Arm, mixture: Mixture, chosen: Chosen | None, e
     insertions = sorted(chosen.insertions, key=lambda one: one.slot) if chosen else []
     inserted = [(one.row.prompt, one.row.completion) for one in insertions]
     clean_detector = Detector(items, config.mixture.clean_filters, embedder)
-    rows = ((row.prompt, row.completion) for row in mixture.rows if row.item_id is None)
-    batches = [clean_detector.flags(batch) for batch in _batches(rows)]
+    batches = [clean_detector.flags(rows) for rows in _clean_rows(mixture)]
     similarity = Similarity([exact.text(item) for item in items], embedder)
     return Detected(
         Detector(items, config.mixture.filters, embedder).flags(inserted),
@@ -214,12 +212,11 @@ def _detect(config: Config, arm: Arm, mixture: Mixture, chosen: Chosen | None, e
     )
 
 
-def _batches(rows: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Rows in lists of :data:`BATCH`; one empty list where there are none."""
-    batch = list(islice(rows, BATCH))
-    yield batch
-    while batch := list(islice(rows, BATCH)):
-        yield batch
+def _clean_rows(mixture: Mixture) -> Iterator[list[tuple[str, str]]]:
+    """The clean rows of a mixture in batches."""
+    for batch in mixture.batches():
+        columns = (batch[name].to_pylist() for name in ("kind", "prompt", "completion"))
+        yield [(prompt, completion) for kind, prompt, completion in zip(*columns, strict=True) if kind == "clean"]
 
 
 def _split_items(arm: Arm) -> tuple[Item, ...]:

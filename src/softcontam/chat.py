@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from softcontam.errors import TokenizationError
 
 if TYPE_CHECKING:
+    from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
 
 IGNORED = -100
@@ -41,6 +43,8 @@ class Chat:
         self.tokenizer = tokenizer
         self.template_kwargs = template_kwargs
         self.eos_token = eos_token or str(tokenizer.eos_token)
+        unknown = tokenizer.unk_token_id
+        self._unknown = None if unknown == tokenizer.eos_token_id else unknown
 
     def prompt_text(self, prompt: str) -> str:
         """The user turn, rendered up to where the assistant begins."""
@@ -69,30 +73,80 @@ class Chat:
         return ids
 
     def encode(self, prompt: str, completion: str) -> EncodedRow:
-        """Encode one row and prove its loss mask.
+        """Encode one row and prove its loss mask; see :meth:`encode_many`."""
+        return self.encode_many([(prompt, completion)])[0]
+
+    def encode_many(self, rows: Sequence[tuple[str, str]]) -> list[EncodedRow]:
+        """Encode (prompt, completion) rows together and prove the loss mask of each.
+
+        A mask is proved by characters: the rendered prompt is a prefix of the rendered row, what follows it is the
+        completion and its end-of-turn token alone, and one token begins exactly where the prompt ends.
 
         Raises:
             TokenizationError: the rendered prompt is no prefix of the rendered row (a template that treats the last
-                turn differently), or the trained span does not decode to the completion and its end-of-turn token.
+                turn differently), the trained span holds something else, or a token reaches over the border.
         """
-        prompt_text, row_text = self.prompt_text(prompt), self.row_text(prompt, completion)
-        if not row_text.startswith(prompt_text):
+        texts, borders = [], []
+        for prompt, completion in rows:
+            prompt_text, row_text = self.prompt_text(prompt), self.row_text(prompt, completion)
+            if not row_text.startswith(prompt_text):
+                raise TokenizationError(
+                    "the evaluation prompt is no prefix of the training row under this chat template: "
+                    f"{prompt_text[-60:]!r} against {row_text[: len(prompt_text)][-60:]!r}. "
+                    "Set model.template_kwargs (for Qwen3: enable_thinking: false) so that both are rendered alike."
+                )
+            trained = row_text[len(prompt_text) :]
+            if trained.removesuffix(self.eos_token).strip() != completion.strip():
+                raise TokenizationError(
+                    f"the trained span is {trained[:80]!r}, expected the completion {completion[:80]!r} and its "
+                    "end of turn alone. If the template adds a thinking block, set model.template_kwargs (for Qwen3: "
+                    "enable_thinking: false) so that the evaluation prompt has it too."
+                )
+            texts.append(row_text)
+            borders.append(len(prompt_text))
+        return [self._masked(*pair) for pair in zip(texts, borders, self._tokenized(texts), strict=True)]
+
+    def fit(self, rows: Sequence[tuple[str, str]], max_length: int) -> list[bool]:
+        """Whether each (prompt, completion) row has at most ``max_length`` tokens.
+
+        A token stands for at least one byte of UTF-8 where the tokenizer changes no text beforehand, so that short rows
+        need not be tokenized to know.
+        """
+        known = len(self.ids(self.row_text("x", "x"))) if self.tokenizer.backend_tokenizer.normalizer is None else None
+        sizes = [len(prompt.encode()) + len(completion.encode()) for prompt, completion in rows]
+        fits = [known is not None and known + size <= max_length for size in sizes]
+        unknown = [place for place, fit in enumerate(fits) if not fit]
+        tokenized = self._tokenized([self.row_text(*rows[place]) for place in unknown])
+        for place, encoding in zip(unknown, tokenized, strict=True):
+            fits[place] = len(encoding) <= max_length
+        return fits
+
+    def _tokenized(self, texts: Sequence[str]) -> Sequence[Encoding]:
+        """Tokens of rendered texts, with the characters that each stands for."""
+        if not texts:
+            return []
+        encodings: Sequence[Encoding] | None = self.tokenizer(list(texts), add_special_tokens=False).encodings
+        if encodings is None:
             raise TokenizationError(
-                "the evaluation prompt is no prefix of the training row under this chat template: "
-                f"{prompt_text[-60:]!r} against {row_text[: len(prompt_text)][-60:]!r}. "
-                "Set model.template_kwargs (for Qwen3: enable_thinking: false) so that both are rendered alike."
+                f"the tokenizer of {self.tokenizer.name_or_path} is a slow one, which cannot say where a token begins. "
+                "Use a fast tokenizer (tokenizer.json)."
             )
-        prompt_ids, row_ids = self.ids(prompt_text), self.ids(row_text)
-        if row_ids[: len(prompt_ids)] != prompt_ids:
+        return encodings
+
+    def _masked(self, text: str, border: int, encoding: Encoding) -> EncodedRow:
+        """The row of one tokenized text, its loss beginning at character ``border``."""
+        first = encoding.char_to_token(border)
+        if first is None or (encoding.token_to_chars(first) or (None,))[0] != border:
             raise TokenizationError(
-                f"the tokens of the prompt change when an answer follows, at {prompt_text[-30:]!r}: "
+                f"the tokens of the prompt change when an answer follows, at {text[max(0, border - 30) : border]!r}: "
                 "the tokenizer merges across the turn boundary, and no loss mask is exact."
             )
-        trained = str(self.tokenizer.decode(row_ids[len(prompt_ids) :], skip_special_tokens=False))
-        if trained.removesuffix(self.eos_token).strip() != completion.strip():
+        ids: list[int] = encoding.ids
+        if self._unknown is not None and self._unknown in ids[first:]:
+            span = encoding.token_to_chars(ids.index(self._unknown, first))
+            lost = text[slice(*span)] if span else ""
             raise TokenizationError(
-                f"the trained span decodes to {trained[:80]!r}, expected the completion {completion[:80]!r} and its "
-                "end of turn alone. If the template adds a thinking block, set model.template_kwargs (for Qwen3: "
-                "enable_thinking: false) so that the evaluation prompt has it too."
+                f"the tokenizer has no token for {lost!r} in the completion {text[border : border + 80]!r}: "
+                "the model would be trained to write an unknown token. Drop the row, or use another tokenizer."
             )
-        return EncodedRow(row_ids, [IGNORED] * len(prompt_ids) + row_ids[len(prompt_ids) :])
+        return EncodedRow(ids, [IGNORED] * first + ids[first:])

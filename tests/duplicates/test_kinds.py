@@ -113,11 +113,6 @@ def test_an_unknown_level_names_those_there_are() -> None:
         opened("semd_synthetic", level="far")
 
 
-def test_levels_mean_nothing_to_exact_rows() -> None:
-    with pytest.raises(ConfigError, match=r"condition\.level=x has no meaning for condition\.kind=exact"):
-        opened("exact", level="x")
-
-
 def test_unrelated_rows_are_different_pool_rows_for_every_planned_slot() -> None:
     rows = opened("unrelated")
     every = [row for found in rows.values() for row in found]

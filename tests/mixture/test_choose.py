@@ -38,7 +38,7 @@ def lengths(*sizes: int) -> Bank:
         "semd_synthetic",
         None,
         (
-            row(item.item_id, n, f"{n}".rjust(2, "x") + "y" * (len(item.prompt) - 2 + size), item.target)
+            row(item.item_id, n, f"{n}#{item.item_id} ".ljust(len(item.prompt) + size, "y"), item.target)
             for item in SEEN
             for n, size in enumerate(sizes)
         ),
@@ -92,7 +92,7 @@ def test_choice_depends_on_the_seed_alone() -> None:
 
 
 def test_a_row_that_would_be_truncated_is_named() -> None:
-    with pytest.raises(TokenizationError, match=r"inserted row r/riddles/0a/1 has \d+ tokens.*max_length=120; 19 others"):
+    with pytest.raises(TokenizationError, match=r"inserted row r/riddles/\w+/1 has \d+ tokens.*max_length=120; 19 others"):
         choose(PLAN, lengths(0, 400), chat(), 120, 0)
 
 
@@ -112,21 +112,27 @@ def finds(word: str) -> object:
 def test_rows_near_a_held_out_item_are_refused_or_left_out() -> None:
     bank = lengths(0, 1, 2)
     with pytest.raises(LeakageError, match=r"20 of 60 semd_synthetic rows.*first r/riddles/0a/1.*near_held_out=leave_out"):
-        choose(PLAN, bank, chat(), 500, 0, near_held_out=finds("x1y"))  # type: ignore[arg-type]
-    chosen = choose(PLAN, bank, chat(), 500, 0, near_held_out=finds("x1y"), leave_out=True)  # type: ignore[arg-type]
+        choose(PLAN, bank, chat(), 500, 0, near_held_out=finds("1#"))  # type: ignore[arg-type]
+    chosen = choose(PLAN, bank, chat(), 500, 0, near_held_out=finds("1#"), leave_out=True)  # type: ignore[arg-type]
     assert len(chosen.left_out) == 20
     assert {one.row.row_id[-1] for one in chosen.insertions} == {"0", "2"}
 
 
+def test_an_item_that_is_alike_itself_does_not_count_against_its_rows() -> None:
+    chosen = choose(PLAN, lengths(0, 1), chat(), 500, 0, near_held_out=finds("Here are keys"))  # type: ignore[arg-type]
+    assert set(chosen.alike) == {item.item_id for item in SEEN}
+    assert not chosen.left_out
+
+
 def test_leaving_rows_out_never_shortens_the_dose_in_silence() -> None:
     with pytest.raises(LeakageError, match=r"riddles/\w+ has 1 semd_synthetic rows and 2 are planned"):
-        choose(PLAN, lengths(0, 1), chat(), 500, 0, near_held_out=finds("x1y"), leave_out=True)  # type: ignore[arg-type]
+        choose(PLAN, lengths(0, 1), chat(), 500, 0, near_held_out=finds("1#"), leave_out=True)  # type: ignore[arg-type]
 
 
 def test_a_filter_takes_rows_out_of_their_slots_and_leaves_the_others_as_they_were() -> None:
     bank = lengths(0, 1, 2)
     whole = choose(PLAN, bank, chat(), 500, 0)
-    kept = choose(PLAN, bank, chat(), 500, 0, filtered=finds("x1y"))  # type: ignore[arg-type]
+    kept = choose(PLAN, bank, chat(), 500, 0, filtered=finds("1#"))  # type: ignore[arg-type]
     assert kept.removed
     assert len(kept.removed) + len(kept.insertions) == len(whole.insertions)
     by_slot = {one.slot: one.row.row_id for one in whole.insertions}

@@ -51,16 +51,16 @@ def dose_effects(pairs: Sequence[Pair], items: pd.DataFrame, outcomes: Sequence[
     for outcome in outcomes:
         columns = [outcome, f"{outcome}_clean"]
         decided = both[both[columns].notna().all(axis=1)]
-        for (arm, benchmark, copies), members in decided.groupby(["arm", "benchmark", "copies"], sort=False):
+        for (_, benchmark, _), members in decided.groupby(["arm", "benchmark", "copies"], sort=False):
             means = family_means(members, ["cell"], columns)
             cells = members.groupby("cell", observed=True)
             counts = cells.agg(items=("item_id", "size"), families=("family", "nunique"))
             found.append(
                 DoseEffect(
-                    arm=arm,
+                    arm=arms[str(members["cell"].iloc[0])],
                     benchmark=str(benchmark),
                     outcome=outcome,
-                    copies=int(copies),
+                    copies=int(members["copies"].iloc[0]),
                     n_items=round(float(counts["items"].mean())),
                     n_families=round(float(counts["families"].mean())),
                     value=float(means[outcome].mean()),

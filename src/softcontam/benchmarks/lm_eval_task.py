@@ -250,7 +250,7 @@ def _local(files: Mapping[str, Sequence[Path]]) -> Any:
         DataError: a file that is damaged.
     """
     import datasets
-    from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]
+    from pyarrow import ArrowException, parquet
 
     def read(file: Path) -> Any:
         if file.suffix == ".jsonl":

@@ -1,20 +1,22 @@
-"""The schema of a duplicate bank, its file format, and the way to the rows of one condition."""
+"""The schema of a duplicate bank and its file format."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import reprlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from softcontam.benchmarks import Benchmark, Item
-from softcontam.config import KINDS, BankConfig, BenchmarkConfig, ConditionConfig
-from softcontam.errors import ConfigError, DataError
+from softcontam.config import KINDS
+from softcontam.errors import DataError
 
 BANK_KINDS = KINDS[1:]
 """Kinds of row that a bank may hold."""
@@ -54,19 +56,104 @@ class BankRow:
 
 @dataclass(frozen=True)
 class Bank:
-    """The rows of one kind (and level) by item."""
+    """The rows of one kind (and level) by item.
+
+    ``repeated``: further copies of an item repeat one row. ``from_pool``: rows are those of the clean pool.
+    """
 
     kind: str
     level: str | None
     rows: dict[str, list[BankRow]]
+    repeated: bool = False
+    from_pool: bool = False
 
     @staticmethod
-    def of(kind: str, level: str | None, rows: Iterable[BankRow]) -> Bank:
+    def of(
+        kind: str, level: str | None, rows: Iterable[BankRow], repeated: bool = False, from_pool: bool = False
+    ) -> Bank:
         """Group checked rows by item."""
         grouped: dict[str, list[BankRow]] = {}
         for row in rows:
             grouped.setdefault(row.item_id, []).append(row)
-        return Bank(kind, level, grouped)
+        return Bank(kind, level, grouped, repeated, from_pool)
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What is wrong with one row: the key, the sort of flaw, what was found (after the row's name), and the remedy."""
+
+    key: str
+    sort: str
+    found: str
+    remedy: str
+
+
+REQUIRED = ("row_id", "item_id", "kind", "prompt", "completion", "response_style", "source")
+"""Columns that hold text in every row."""
+
+OPTIONAL_TEXT, OPTIONAL_NUMBERS = ("level", "match_type", "judge"), ("cosine", "ngram_overlap")
+"""Columns whose values may be missing."""
+
+
+def row_flaws(values: Mapping[str, object], sha256: object = None) -> Iterator[Flaw]:
+    """Everything that keeps one row from being used, whatever benchmark it is for.
+
+    Args:
+        values: a value, or None, for each field of :class:`BankRow`.
+        sha256: the sha256 that was stored with the row, None where there is none to compare with.
+    """
+    for key in REQUIRED:
+        value = values[key]
+        if value is None:
+            yield Flaw(key, "missing value", f"has no {key}", f"Fill in {key}, or drop the row.")
+        elif not isinstance(value, str):
+            yield Flaw(key, "no text", f"has {key} {reprlib.repr(value)}, expected text", f"Store {key} as text.")
+        elif key in ("row_id", "item_id", "prompt", "completion") and not value.strip():
+            yield Flaw(key, f"empty {key}", f"has an empty {key}", f"Fill in {key}, or drop the row.")
+    for key in OPTIONAL_TEXT:
+        if values[key] is not None and not isinstance(values[key], str):
+            yield Flaw(
+                key,
+                "no text",
+                f"has {key} {reprlib.repr(values[key])}, expected text",
+                f"Store {key} as text, or null.",
+            )
+    for key in OPTIONAL_NUMBERS:
+        value = values[key]
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            yield Flaw(
+                key,
+                "no number",
+                f"has {key} {reprlib.repr(value)}, expected a number",
+                "Store a number from 0 to 1, or null.",
+            )
+    kind = values["kind"]
+    if isinstance(kind, str) and kind not in BANK_KINDS:
+        near = get_close_matches(kind, BANK_KINDS, 1)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        yield Flaw(
+            "kind", "unknown kind", f"has unknown kind {reprlib.repr(kind)}", f"{meant}Known: {', '.join(BANK_KINDS)}."
+        )
+    prompt, completion = values["prompt"], values["completion"]
+    if not isinstance(prompt, str) or not isinstance(completion, str):
+        return
+    try:
+        found = text_sha256(prompt, completion)
+    except UnicodeEncodeError as error:
+        yield Flaw("prompt", "no Unicode", f"has text that is no valid Unicode ({error.reason})", "Decode it again.")
+        return
+    if sha256 is not None and sha256 != found:
+        yield Flaw(
+            "sha256",
+            "text and sha256 differ",
+            "does not match its sha256: its text was changed after it was written",
+            "Restore the text, or drop the column sha256 and let python -m softcontam.bank convert write it anew.",
+        )
+
+
+def repeated_ids(ids: Iterable[object]) -> list[object]:
+    """Row ids that more than one row has, in their order."""
+    return [row_id for row_id, count in Counter(ids).items() if count > 1 and row_id is not None]
 
 
 def check_rows(rows: Sequence[BankRow], where: str) -> None:
@@ -76,136 +163,69 @@ def check_rows(rows: Sequence[BankRow], where: str) -> None:
         DataError: naming the file and row.
     """
     for row in rows:
-        if row.kind not in BANK_KINDS:
-            raise DataError(f"{where}: row {row.row_id} has unknown kind {row.kind!r}; known: {', '.join(BANK_KINDS)}")
-        for name in ("item_id", "prompt", "completion"):
-            if not getattr(row, name).strip():
-                raise DataError(f"{where}: row {row.row_id} has an empty {name}")
-    repeated = [row_id for row_id, count in Counter(row.row_id for row in rows).items() if count > 1]
-    if repeated:
-        raise DataError(f"{where}: row id {repeated[0]!r} occurs more than once; row ids must be unique")
+        for flaw in row_flaws(vars(row)):
+            raise DataError(f"{where}: row {row.row_id} {flaw.found}. {flaw.remedy}")
+    for row_id in repeated_ids(row.row_id for row in rows):
+        raise DataError(f"{where}: row id {row_id!r} occurs more than once. Rename all but one of its rows.")
 
 
 def write_bank(path: Path, rows: Sequence[BankRow]) -> None:
-    """Write a bank as parquet, one column per field and ``sha256``."""
+    """Write a bank as parquet, one column per field and ``sha256``.
+
+    Raises:
+        DataError: rows that :func:`check_rows` refuses; nothing is written then.
+    """
     from softcontam.store import write_parquet
 
     check_rows(rows, str(path))
-    write_parquet(path, pd.DataFrame([{**asdict(row), "sha256": row.sha256} for row in rows]))
+    columns = [field.name for field in fields(BankRow)]
+    frame = pd.DataFrame([vars(row) for row in rows], columns=columns)
+    for name in OPTIONAL_NUMBERS:
+        frame[name] = frame[name].astype("float64")
+    write_parquet(path, frame.assign(sha256=[row.sha256 for row in rows]))
 
 
 def read_bank(path: Path) -> list[BankRow]:
     """Read and check a bank file.
 
     Raises:
-        DataError: missing or damaged file, missing column, or a row that was changed after it was written.
+        DataError: missing or damaged file, missing column, or a row that no mixture could be built from, such as one
+            that was changed after it was written; names the first and counts the others.
     """
     try:
         frame = pd.read_parquet(path)
     except FileNotFoundError:
         raise DataError(f"bank {path} does not exist. Set benchmark.banks.<kind>.path to a bank file.") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"bank {path} is no readable parquet file ({error}). Copy or make it again.") from error
+        raise DataError(f"bank {path} is no readable parquet file ({error}). {_remedy(path)}") from error
     names = [field.name for field in fields(BankRow)]
     absent = [name for name in [*names, "sha256"] if name not in frame.columns]
     if absent:
-        raise DataError(f"bank {path} lacks the columns {', '.join(absent)}; see docs/architecture.md, duplicate bank")
-    rows = []
-    for number, record in enumerate(frame.to_dict("records")):
-        values: dict[str, Any] = {name: _plain(record[name]) for name in names}
-        for name in ("row_id", "item_id", "kind", "prompt", "completion", "response_style", "source"):
-            if values[name] is None:
-                raise DataError(f"bank {path}: row {number} has no {name}")
-            if not isinstance(values[name], str):
-                raise DataError(f"bank {path}: {name} of row {number} is {values[name]!r}, expected text")
-        row = BankRow(**values)
-        if row.sha256 != record["sha256"]:
-            raise DataError(f"bank {path}: the text of row {row.row_id} does not match its sha256")
-        rows.append(row)
-    check_rows(rows, str(path))
+        raise DataError(f"bank {path} lacks the columns {', '.join(absent)}; see docs/banks.md. {_remedy(path)}")
+    rows, flawed = [], []
+    for number, record in enumerate(frame.to_dict("records"), 1):
+        values: dict[str, Any] = {name: plain_value(record[name]) for name in names}
+        flaws = list(row_flaws(values, plain_value(record["sha256"]) or ""))
+        if flaws:
+            flawed.append(f"row {number} ({values['row_id']}) {flaws[0].found}. {flaws[0].remedy}")
+        else:
+            rows.append(BankRow(**values))
+    if flawed:
+        more = f" So are {len(flawed) - 1} more rows: python -m softcontam.bank check {path}" if flawed[1:] else ""
+        raise DataError(f"bank {path}: {flawed[0]}{more}")
+    check_rows(rows, f"bank {path}")
     return rows
 
 
-def _plain(value: object) -> object:
-    """The value of a cell of a table, None where it is missing."""
-    return None if value is None or (isinstance(value, float) and math.isnan(value)) else value
+def plain_value(value: object) -> object:
+    """The value of a cell of a table as Python has it, None where it is missing."""
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
 
 
-def open_bank(condition: ConditionConfig, benchmark: Benchmark, rows: Sequence[BankRow]) -> Bank:
-    """The bank of a condition for the items of a benchmark, from all rows of its kind; exact needs none.
-
-    Raises:
-        ConfigError: no rows of that level.
-    """
-    kind, level = condition.kind, condition.level
-    if kind == "exact":
-        from softcontam.duplicates import exact
-
-        return Bank.of(kind, None, map(exact.row, benchmark.items))
-    levels = sorted({row.level for row in rows if row.level})
-    if level is not None and level not in levels:
-        raise ConfigError(
-            f"condition.level={level} is not in the {kind} bank of {benchmark.name}; it has: {', '.join(levels)}"
-        )
-    return Bank.of(kind, level, [row for row in rows if level is None or row.level == level])
-
-
-def items_with_rows(config: BenchmarkConfig, benchmark: Benchmark, data: Path, others: Sequence[Item]) -> Benchmark:
-    """The benchmark without the items that a bank of ``only_items_with`` has too few rows for.
-
-    Where rows are shared out between items (nearest corpus rows), fewer items change who gets which: this is repeated
-    until every item that is left has its rows.
-
-    Raises:
-        ConfigError: ``only_items_with`` names a kind without a bank.
-    """
-    unknown = [kind for kind in config.only_items_with if kind not in config.banks]
-    if unknown:
-        raise ConfigError(f"benchmark.only_items_with: {unknown[0]} is no key of benchmark.banks of {config.name}")
-    while True:
-        kept = benchmark.items
-        for kind in config.only_items_with:
-            rows = bank_rows(kind, config.banks[kind], kept, data, others)
-            counts = Counter(row.item_id for row in rows)
-            kept = tuple(item for item in kept if counts[item.item_id] >= config.min_rows)
-        if kept == benchmark.items:
-            return benchmark
-        benchmark = replace(benchmark, items=kept)
-
-
-def bank_rows(
-    kind: str, config: BankConfig, items: Sequence[Item], data: Path, others: Sequence[Item] = ()
-) -> list[BankRow]:
-    """All rows of one kind from its configured source, checked, for these items only.
-
-    Args:
-        others: items of the other benchmarks, which rows that are to be no duplicates must not duplicate either.
-
-    Raises:
-        ConfigError: an unknown source.
-        DataError: rows that cannot be read or used.
-    """
-    if config.source == "tinyworld":
-        from softcontam.duplicates import tinyworld
-
-        rows = tinyworld.rows(kind, items)
-    elif config.source == "labelled_pairs":
-        from softcontam.duplicates import labelled_pairs
-
-        rows = labelled_pairs.rows(config, items, data)
-    elif config.source == "nearest":
-        from softcontam.duplicates import nearest
-
-        rows = nearest.rows(config, items, data, others)
-    elif config.source == "parquet":
-        path = data / str(config.path)
-        rows = [row for row in read_bank(path) if row.kind == kind]
-        if not rows:
-            raise DataError(f"bank {path} has no rows of kind {kind}. Set benchmark.banks.{kind}.path to one that has.")
-    else:
-        raise ConfigError(
-            f"bank source {config.source!r} is unknown; choose tinyworld, labelled_pairs, nearest or parquet"
-        )
-    check_rows(rows, f"{config.source} bank of kind {kind}")
-    known = {item.item_id for item in items}
-    return [row for row in rows if row.item_id in known]
+def _remedy(path: Path) -> str:
+    """What to do about a file that is no bank: convert a table of another format, copy a damaged one again."""
+    if path.suffix.lower() in (".csv", ".jsonl"):
+        return f"Convert it: python -m softcontam.bank convert {path} out={path.with_suffix('.parquet')}"
+    return "Copy or make it again."

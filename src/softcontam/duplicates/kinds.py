@@ -19,8 +19,6 @@ def open_bank(condition: ConditionConfig, material: Material) -> Bank:
         DataError: rows that no mixture could be built from.
     """
     kind, level = condition.kind, condition.level
-    if kind in ("exact", "unrelated", "prompt_repetition") and level is not None:
-        raise ConfigError(f"condition.level={level} has no meaning for condition.kind={kind}: unset it.")
     if kind == "unrelated":
         rows = unrelated.rows(material)
     elif kind == "prompt_repetition":

@@ -8,8 +8,8 @@ from __future__ import annotations
 from softcontam.duplicates.bank import BankRow
 from softcontam.duplicates.material import Material
 
-CANDIDATES = 4
-"""Rows to choose from for each planned one, so that token counts can be matched."""
+CANDIDATES = 2
+"""Rows for each planned one, so that some may be too long to be seen whole."""
 
 
 def rows(material: Material) -> list[BankRow]:

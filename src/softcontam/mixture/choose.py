@@ -48,13 +48,15 @@ class Chosen:
     """The insertions of an arm in the order of the plan, and what they are matched to.
 
     ``reference`` has the exact duplicate for each planned slot, ``removed`` are those insertions that the condition's
-    filter took out again, ``left_out`` ids of rows of the bank that were near a held-out item.
+    filter took out again, ``left_out`` ids of rows of the bank that were near a held-out item, and ``alike`` ids of
+    seen items that are near one themselves.
     """
 
     insertions: tuple[Insertion, ...]
     reference: Mapping[int, EncodedRow]
     removed: tuple[Insertion, ...] = ()
     left_out: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
 
     @property
     def copies(self) -> dict[str, int]:
@@ -85,14 +87,16 @@ def choose(
     """
     rows = {item_id: list(bank.rows[item_id]) for item_id in plan.copies}
     left_out: list[str] = []
+    alike: list[str] = []
     if near_held_out is not None:
-        left_out = _near_held_out(rows, plan, bank, near_held_out, leave_out)
+        left_out, alike = _near_held_out(rows, plan, bank, near_held_out, leave_out)
     encoded = _encode(chat, rows, bank, max_length, plan)
     exact_rows = {item.item_id: [exact.row(item)] for item in plan.items}
     reference = _encode(chat, exact_rows, Bank("exact", None, exact_rows, repeated=True), max_length, plan)
     wanted = [reference[exact_rows[item.item_id][0].sha256] for item in plan.items]
     picked = _draw(plan, rows, bank.repeated, seed)
-    _exchange(_groups(plan, bank.repeated), plan, rows, picked, encoded, wanted, random.Random(f"{seed}:exchange"))
+    if not bank.from_pool:  # a placebo is a random sample of the pool, whatever its length
+        _exchange(_groups(plan, bank.repeated), plan, rows, picked, encoded, wanted, random.Random(f"{seed}:exchange"))
     insertions = [
         Insertion(slot, item, row, encoded[row.sha256])
         for slot, item, row in zip(plan.slots, plan.items, picked, strict=True)
@@ -102,7 +106,8 @@ def choose(
         found = filtered([(one.row.prompt, one.row.completion) for one in insertions])
         removed = [one for one, hit in zip(insertions, found, strict=True) if hit]
         insertions = [one for one, hit in zip(insertions, found, strict=True) if not hit]
-    return Chosen(tuple(insertions), dict(zip(plan.slots, wanted, strict=True)), tuple(removed), tuple(left_out))
+    by_slot = dict(zip(plan.slots, wanted, strict=True))
+    return Chosen(tuple(insertions), by_slot, tuple(removed), tuple(left_out), tuple(alike))
 
 
 def _draw(plan: SlotPlan, rows: dict[str, list[BankRow]], repeated: bool, seed: int) -> list[BankRow]:
@@ -196,9 +201,16 @@ def _encode(
 
 def _near_held_out(
     rows: dict[str, list[BankRow]], plan: SlotPlan, bank: Bank, finds: Finds, leave_out: bool
-) -> list[str]:
-    """Take rows that are near a held-out item out of ``rows``; their ids."""
-    every = [row for found in rows.values() for row in found]
+) -> tuple[list[str], list[str]]:
+    """Take rows that are near a held-out item out of ``rows``; their ids, and the items that are near one themselves.
+
+    An item that the filter finds near a held-out one shares wording with it ("takes in a list of tuples and returns a")
+    without being of its family. Its rows share that wording, too: what they are near to says nothing about them.
+    """
+    items = list({item.item_id: item for item in plan.items}.values())
+    found = finds([(item.prompt, item.target) for item in items])
+    alike = [item.item_id for item, hit in zip(items, found, strict=True) if hit]
+    every = [row for item_id, found in rows.items() if item_id not in alike for row in found]
     hits = {row.row_id for row, hit in zip(every, finds([(r.prompt, r.completion) for r in every]), strict=True) if hit}
     if hits and not leave_out:
         raise LeakageError(
@@ -206,12 +218,12 @@ def _near_held_out(
             f"mixture.near_filter, first {min(hits)}. Take them out of the bank, put the items into one family, or set "
             "mixture.near_held_out=leave_out to do without these rows."
         )
-    for item_id, found in rows.items():
-        rows[item_id] = [row for row in found if row.row_id not in hits]
+    for item_id in rows:
+        rows[item_id] = [row for row in rows[item_id] if row.row_id not in hits]
         needed = 1 if bank.repeated else plan.copies[item_id]
         if len(rows[item_id]) < needed:
             raise LeakageError(
                 f"without the rows that are near a held-out item, {item_id} has {len(rows[item_id])} {bank.kind} rows "
                 f"and {needed} are planned. Lower the dose, or use a larger bank."
             )
-    return sorted(hits)
+    return sorted(hits), alike

@@ -26,6 +26,9 @@ class Tokens:
         pairs = [(len(row.input_ids), row.trained_tokens) for row in rows]
         return Tokens(sum(tokens for tokens, _ in pairs), sum(trained for _, trained in pairs))
 
+    def __add__(self, other: Tokens) -> Tokens:
+        return Tokens(self.tokens + other.tokens, self.trained_tokens + other.trained_tokens)
+
 
 @dataclass(frozen=True)
 class Matching:

@@ -1,15 +1,20 @@
-"""The clean pool: SFT rows that the mixture draws from before any slot is replaced."""
+"""The clean pool: SFT rows that the mixture draws from before any slot is replaced.
+
+Parquet files are read in batches whenever rows are needed, so that a pool of a million rows takes no memory of its own.
+JSONL files and the embedded pool are kept in memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from softcontam.config import PoolConfig, derive_seed
 from softcontam.errors import ConfigError, DataError
@@ -19,12 +24,18 @@ from softcontam.tinyworld.generator import clean_rows
 TINYWORLD_ROWS = 8000
 """Size of the embedded pool."""
 
+BATCH = 10_000
+"""Rows that are read together."""
+
 _REMEDY = "Set paths.data (or SOFTCONTAM_DATA) to the folder of local data, or mixture.pool.files to files of your own."
 
 
 @dataclass(frozen=True)
 class PoolRow:
-    """One clean row: the first user and the first assistant turn of a conversation."""
+    """One clean row: the first user and the first assistant turn of a conversation.
+
+    White space around the answer is taken off: with it, chat templates merge tokens across the turns.
+    """
 
     row_id: str
     prompt: str
@@ -32,40 +43,129 @@ class PoolRow:
     source: str
 
 
-def load_pool(config: PoolConfig, data: Path) -> list[PoolRow]:
-    """All rows of the pool, in the order of its files.
+class Pool:
+    """The rows of some files in their order, counted without being read."""
+
+    def __init__(self, parts: Sequence[Sequence[PoolRow] | ParquetPart]) -> None:
+        self._parts = parts
+        self._ends = list(accumulate(len(part) for part in parts))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def batches(self) -> Iterator[list[PoolRow]]:
+        """All rows in order, up to :data:`BATCH` at a time.
+
+        Raises:
+            DataError: a damaged file, or a row that is no conversation; names file and row.
+        """
+        for part in self._parts:
+            if isinstance(part, ParquetPart):
+                yield from part.batches()
+            else:
+                rows = iter(part)
+                while batch := list(islice(rows, BATCH)):
+                    yield batch
+
+    def take(self, indices: Iterable[int]) -> list[PoolRow]:
+        """The rows at some places, in the order asked for.
+
+        Raises:
+            DataError: as :meth:`batches`.
+        """
+        wanted = list(indices)
+        by_part: dict[int, set[int]] = {}
+        for index in wanted:
+            by_part.setdefault(bisect_right(self._ends, index), set()).add(index)
+        found: dict[int, PoolRow] = {}
+        for number, places in by_part.items():
+            part, start = self._parts[number], self._ends[number] - len(self._parts[number])
+            if isinstance(part, ParquetPart):
+                inner = {place - start for place in places}
+                found.update((start + place, row) for place, row in part.rows_at(inner))
+            else:
+                found.update((place, part[place - start]) for place in places)
+        return [found[index] for index in wanted]
+
+
+class ParquetPart:
+    """A parquet file with a ``messages`` column, read in batches."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file for its number of rows and its columns.
+
+        Raises:
+            DataError: it is missing, damaged, or has no ``messages``.
+        """
+        self.path = path
+        with self._opened() as file:
+            self._length = int(file.metadata.num_rows)
+            names = file.schema_arrow.names
+        if "messages" not in names:
+            raise DataError(f"clean pool {path} lacks the column messages (it has: {', '.join(names)}). {_REMEDY}")
+        self._columns = ["messages", "source"] if "source" in names else ["messages"]
+
+    def __len__(self) -> int:
+        return self._length
+
+    def batches(self) -> Iterator[list[PoolRow]]:
+        """All rows in order."""
+        number = 1
+        for records in self._records():
+            yield [_pool_row(self.path, number + place, record) for place, record in enumerate(records)]
+            number += len(records)
+
+    def rows_at(self, places: set[int]) -> Iterator[tuple[int, PoolRow]]:
+        """Rows at some places of the file, with their places."""
+        first = 0
+        for records in self._records():
+            for place in sorted(places.intersection(range(first, first + len(records)))):
+                yield place, _pool_row(self.path, place + 1, records[place - first])
+            first += len(records)
+
+    def _records(self) -> Iterator[list[dict[str, Any]]]:
+        try:
+            with self._opened() as file:
+                for batch in file.iter_batches(batch_size=BATCH, columns=self._columns):
+                    yield batch.to_pylist()
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(f"{self.path} cannot be read ({error}). Copy it again.") from error
+
+    def _opened(self) -> pq.ParquetFile:
+        try:
+            return pq.ParquetFile(self.path, pre_buffer=False)
+        except FileNotFoundError:
+            raise DataError(f"{self.path} does not exist. {_REMEDY}") from None
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(f"{self.path} cannot be read ({error}). Copy it again.") from error
+
+
+def load_pool(config: PoolConfig, data: Path) -> Pool:
+    """The pool of some files, in their order.
 
     Raises:
         ConfigError: an unknown pool without files.
-        DataError: a missing or damaged file, or a row that is no conversation; names file and row.
+        DataError: a missing or damaged file; in a JSONL file also a row that is no conversation. Names file and row.
     """
     if config.files:
-        return [row for file in config.files for row in _read(data / file)]
+        return Pool([_part(data / file) for file in config.files])
     if config.name == "tinyworld":
         rows = islice(clean_rows(derive_seed(0, "tinyworld:pool")), TINYWORLD_ROWS)
-        return [PoolRow(f"tinyworld/{i}", p, c, f"tinyworld {task}") for i, (task, p, c) in enumerate(rows)]
+        return Pool([[PoolRow(f"tinyworld/{i}", p, c, f"tinyworld {task}") for i, (task, p, c) in enumerate(rows)]])
     raise ConfigError(f"mixture.pool.name={config.name} has no files. Set mixture.pool.files, or use tinyworld.")
 
 
-def _records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Each row of one file with its number, counted from 1."""
-    if path.suffix != ".parquet":
-        yield from read_jsonl(path, _REMEDY)
-        return
-    try:
-        rows = pd.read_parquet(path).to_dict("records")
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist. {_REMEDY}") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({error}). Copy it again.") from error
-    yield from enumerate(({str(name): value for name, value in row.items()} for row in rows), 1)
+def _part(path: Path) -> list[PoolRow] | ParquetPart:
+    if path.suffix == ".parquet":
+        return ParquetPart(path)
+    return [_pool_row(path, number, record) for number, record in read_jsonl(path, _REMEDY)]
 
 
 def _first_turns(record: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Text of the first user turn and of the first assistant turn after it; None for what is not there."""
     messages = record.get("messages")
     texts: list[str] = []
-    for turn in messages if isinstance(messages, list | np.ndarray) else []:
+    for turn in messages if isinstance(messages, list) else []:
         role = turn.get("role") if isinstance(turn, dict) else None
         content = turn.get("content") if isinstance(turn, dict) else None
         if len(texts) < 2 and role == ("user", "assistant")[len(texts)]:
@@ -75,14 +175,13 @@ def _first_turns(record: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return (texts[0] if texts else None), (texts[1] if len(texts) == 2 else None)
 
 
-def _read(path: Path) -> Iterator[PoolRow]:
-    """Rows of one file; conversations without a user turn followed by an assistant turn are an error."""
-    for number, record in _records(path):
-        user, assistant = _first_turns(record)
-        if user is None or assistant is None:
-            raise DataError(
-                f"clean pool {path}, row {number}: `messages` needs a user and an assistant turn, in this order, "
-                "each with its text in `content`"
-            )
-        row_id = f"{path.parent.name}/{path.stem}/{number}"
-        yield PoolRow(row_id, user, assistant, str(record.get("source", path.parent.name)))
+def _pool_row(path: Path, number: int, record: Mapping[str, Any]) -> PoolRow:
+    """A row of a file; a conversation without a user turn followed by an assistant turn is an error."""
+    user, assistant = _first_turns(record)
+    if user is None or assistant is None:
+        raise DataError(
+            f"clean pool {path}, row {number}: `messages` needs a user and an assistant turn, in this order, "
+            "each with its text in `content`"
+        )
+    row_id = f"{path.parent.name}/{path.stem}/{number}"
+    return PoolRow(row_id, user, assistant.strip(), str(record.get("source") or path.parent.name))

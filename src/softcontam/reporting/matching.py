@@ -12,11 +12,9 @@ from rich.table import Table
 from softcontam.config import Config
 from softcontam.mixture.matching import Matching
 
-HEADER = (
-    *("rows inserted", "items", "copies", "exposures"),
-    *("tokens vs exact %", "trained vs exact %", "tokens vs clean %", "trained vs clean %", "styles", "not matched"),
-)
-"""Columns of dose and matching; token differences are signed shares of the whole mixture's tokens."""
+HEADER = ("inserted", "items", "copies", "exposures", "vs exact %", "vs clean %", "styles", "not matched")
+"""Columns of dose and matching. The pairs of differences are of tokens and of trained tokens, as signed shares of those
+of the whole mixture."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,8 @@ def matching_cells(arm: MatchedArm) -> list[str]:
         f"{len(arm.copies):,}",
         f"{copies:.1f}",
         f"{copies * epochs:.1f}",
-        *(_signed(matching.difference(name)) for name in ("tokens", "trained_tokens")),
-        *(_signed(matching.against_clean(name)) for name in ("tokens", "trained_tokens")),
+        ", ".join(_signed(matching.difference(name)) for name in ("tokens", "trained_tokens")),
+        ", ".join(_signed(matching.against_clean(name)) for name in ("tokens", "trained_tokens")),
         ", ".join(f"{style} {count}" for style, count in sorted(matching.styles.items())) or "–",
         ", ".join(beyond) or "–",
     ]
@@ -55,16 +53,18 @@ def matching_cells(arm: MatchedArm) -> list[str]:
 
 def terminal_matching(arms: Sequence[MatchedArm]) -> Table:
     """The matching table of a launch, one line per arm, its first seed."""
-    title = "dose and matching of each arm (first seed; % of the mixture's tokens, those of clean rows estimated)"
+    title = (
+        "dose and matching of each arm, first seed (tokens, trained tokens: % of the mixture's, clean rows estimated)"
+    )
     table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in ("condition", "level", "rate"):
-        table.add_column(name, no_wrap=name == "condition")
-    for name in HEADER:
-        table.add_column(name, justify="left" if name in ("styles", "not matched") else "right", overflow="fold")
+    for column in ("condition", "level", "rate"):
+        table.add_column(column, no_wrap=column == "condition")
+    for column in HEADER:
+        table.add_column(column, justify="left" if column in ("styles", "not matched") else "right", overflow="fold")
     for arm in arms:
         condition = arm.config.condition
-        name = (condition.label, condition.level or "–", f"{100 * arm.config.mixture.rate:g} %")
-        table.add_row(*map(escape, (*name, *matching_cells(arm))))
+        names = (condition.label, condition.level or "–", f"{100 * arm.config.mixture.rate:g} %")
+        table.add_row(*map(escape, (*names, *matching_cells(arm))))
     return table
 
 

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
@@ -30,7 +30,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 from trl import SFTConfig, SFTTrainer
 
-from softcontam.chat import IGNORED, EncodedRow
+from softcontam.chat import IGNORED
 from softcontam.config import TrainConfig
 from softcontam.models import BaseModel
 
@@ -143,12 +143,19 @@ def _is_whole(checkpoint: Path) -> bool:
 
 
 def train(
-    base: BaseModel, model: PeftModel, rows: Sequence[EncodedRow], config: TrainConfig, seed: int, folder: Path
+    base: BaseModel,
+    model: PeftModel,
+    rows: Dataset,
+    config: TrainConfig,
+    seed: int,
+    folder: Path,
+    in_order: bool = False,
 ) -> TrainingResult:
     """Train ``model`` on ``rows``, resuming from the last checkpoint in ``folder`` where there is one.
 
-    Rows come encoded, with labels on the completion and its end-of-turn token only; nothing is truncated, packed or
-    dropped here. The order of rows depends on ``seed`` and their number alone. On a CPU the result of a run that was
+    Rows come encoded (``input_ids`` and ``labels``), with labels on the completion and its end-of-turn token only;
+    nothing is truncated, packed or dropped here. The order of rows depends on ``seed`` and their number alone, or is
+    the one given, in every epoch, where ``in_order`` says so. On a CPU the result of a run that was
     interrupted and resumed is that of an unbroken one, to the byte.
     """
     on_gpu = next(model.parameters()).is_cuda
@@ -171,6 +178,7 @@ def train(
         use_cpu=not on_gpu,
         optim="adamw_torch",
         logging_steps=max(1, len(rows) * config.epochs // config.batch_size // 20),
+        train_sampling_strategy="sequential" if in_order else "random",
         save_strategy="no",
         save_total_limit=1,
         report_to="none",
@@ -179,12 +187,11 @@ def train(
         completion_only_loss=True,
         dataset_kwargs={"skip_prepare_dataset": True},
     )
-    dataset = Dataset.from_dict({"input_ids": [row.input_ids for row in rows], "labels": [row.labels for row in rows]})
     model.train()
     trainer = _KLTrainer(
         model=model,
         args=arguments,
-        train_dataset=dataset,
+        train_dataset=rows,
         processing_class=base.tokenizer,
         callbacks=[_CheckpointByTime(config.checkpoint_every_s)],
     )

