@@ -14,6 +14,9 @@ from pathlib import Path
 from softcontam.benchmarks import Benchmark, Item, ItemSet, load_benchmark
 from softcontam.config import BenchmarkConfig, Config, EvalBenchmark, PoolConfig, from_settings
 from softcontam.duplicates import Bank, BankRow, Material, bank_rows, items_with_rows, open_bank
+from softcontam.duplicates.distance import Similarity
+from softcontam.duplicates.embedding import Embedder, load_embedder
+from softcontam.duplicates.exact import text
 from softcontam.errors import ConfigError
 from softcontam.mixture.difficulty import read_difficulty
 from softcontam.mixture.plan import SlotPlan, plan_for, refuse_short_bank
@@ -66,13 +69,17 @@ def lay_out(config: Config) -> Arm:
             f"mixture.n_rows={config.mixture.n_rows}, but the clean pool has {len(pool)} rows. "
             "Lower n_rows or add files to mixture.pool."
         )
-    plan = plan_for(config.mixture, config.condition, split, seed)
+    covered = _covered(config, split, others, data)
+    plan = plan_for(config.mixture, config.condition, covered, seed)
     bank = None
     if config.condition.kind != "clean":
         material = Material(
             seen=split.seen,
             copies=plan.copies,
             bank=lambda kind: _rows(kind, _key(config.benchmark), others, data),
+            cosines=lambda pairs: Similarity([text(item) for item in benchmark.items], embedder_of(config)).cosines(
+                pairs
+            ),
             spare=lambda most, least: spare_rows(pool, config.mixture.n_rows, seed, most, least),
         )
         bank = open_bank(config.condition, material)
@@ -80,6 +87,29 @@ def lay_out(config: Config) -> Arm:
     sets = [ItemSet("seen", benchmark, split.seen), ItemSet("held_out", benchmark, split.held_out)]
     sets += [ItemSet(role, other, other.items) for role, other in beside]
     return Arm(split, bank, plan, tuple(sets), pool)
+
+
+def embedder_of(config: Config) -> Embedder | None:
+    """The embedding model of a config, loaded once by each process."""
+    return None if config.mixture.embedder is None else load_embedder(config.mixture.embedder)
+
+
+def _covered(config: Config, split: FamilySplit, others: str, data: Path) -> list[Item]:
+    """The seen items that rows may be inserted for: those with a row in every bank of ``mixture.cover``.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    covered = list(split.seen)
+    for kind in config.mixture.cover:
+        having = {row.item_id for row in _rows(kind, _key(config.benchmark), others, data)}
+        covered = [item for item in covered if item.item_id in having]
+    if not covered:
+        raise ConfigError(
+            f"mixture.cover={config.mixture.cover}: no item of the seen half has a row in each of these banks. "
+            "Use larger banks, or another split seed."
+        )
+    return covered
 
 
 def _key(settings: object) -> str:

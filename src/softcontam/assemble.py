@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcontam.arms import Arm
+from softcontam.arms import Arm, embedder_of
 from softcontam.benchmarks import Item
 from softcontam.chat import Chat
 from softcontam.config import Config, ModelConfig, from_settings
 from softcontam.duplicates import exact
 from softcontam.duplicates.distance import Similarity
-from softcontam.duplicates.embedding import Embedder, load_embedder
+from softcontam.duplicates.embedding import Embedder
 from softcontam.duplicates.filters import Detector
 from softcontam.mixture import Mixture, build_mixture
 from softcontam.mixture.choose import Chosen, Finds, choose
@@ -183,11 +183,6 @@ def _mean_tokens(pool: Pool, chat: Chat) -> tuple[float, float]:
 def chat_of(model: str) -> Chat:
     """The chat rendering of a model, from its settings as JSON; without its weights."""
     return load_chat(from_settings(ModelConfig, json.loads(model)))
-
-
-def embedder_of(config: Config) -> Embedder | None:
-    """The embedding model of a config, loaded once by each process."""
-    return None if config.mixture.embedder is None else load_embedder(config.mixture.embedder)
 
 
 def finder(items: Sequence[Item], name: str, embedder: Embedder | None) -> Finds:

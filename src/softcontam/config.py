@@ -110,7 +110,8 @@ class ConditionConfig:
     ``kind`` and ``level`` name the rows of a bank, null for every level. Kinds derived from another kind's rows start
     from those of ``base`` (and its ``level``). ``filter`` takes out again the inserted rows that a standard
     decontamination filter finds; the clean rows stay in their slots. ``ladder`` replaces ``mixture.copies``: families
-    of seen items are assigned at random to these numbers of copies, as many as the rate allows. ``differs`` admits
+    of seen items are assigned at random to these numbers of copies, as many as the rate allows. ``match_to`` chooses
+    rows whose similarity to the items is that of another kind's rows (``match_level`` of them). ``differs`` admits
     what of :data:`MATCHED` this arm cannot have in common with the others; the report states it.
     """
 
@@ -119,6 +120,8 @@ class ConditionConfig:
     base: str | None = None
     filter: str | None = None
     ladder: list[int] = field(default_factory=list)
+    match_to: str | None = None
+    match_level: str | None = None
     differs: list[str] = field(default_factory=list)
 
     @property
@@ -145,7 +148,8 @@ class MixtureConfig:
     """The SFT set: ``n_rows`` rows of which ``rate`` are replaced in place.
 
     ``copies``: inserted rows per covered item; null spreads the inserted rows over all seen items in turn. Each is
-    trained on ``train.epochs`` times. ``placement``: slots anywhere (``uniform``, rows shuffled each epoch), or in the
+    trained on ``train.epochs`` times. ``cover`` names kinds of bank: only seen items with a row in each are covered, in
+    all arms alike. ``placement``: slots anywhere (``uniform``, rows shuffled each epoch), or in the
     first or last third of rows that are trained on in their order (``early``, ``late``), in every epoch.
     ``tolerance``: share of the mixture's tokens by which an arm may differ from exact duplicates in the same slots.
     ``on_mismatch``: ``refuse``, or ``state`` it in the report. ``filters``: standard decontamination filters whose
@@ -160,6 +164,7 @@ class MixtureConfig:
     n_rows: int = MISSING
     rate: float = 0.05
     copies: int | None = None
+    cover: list[str] = field(default_factory=list)
     placement: str = "uniform"
     tolerance: float = 0.02
     on_mismatch: str = "refuse"
@@ -491,6 +496,15 @@ def _check_condition(config: Config) -> None:
                 f"benchmark={config.benchmark.name} has no bank for {key}={needed} (it has: {known}). "
                 f"Add benchmark.banks.{needed}, or choose another condition."
             )
+    if config.condition.match_level is not None and config.condition.match_to is None:
+        raise ConfigError(f"condition.match_level={config.condition.match_level} needs condition.match_to.")
+    for key, named in (("condition.match_to", [config.condition.match_to]), ("mixture.cover", config.mixture.cover)):
+        for other in filter(None, named):
+            if other not in config.benchmark.banks:
+                raise ConfigError(
+                    f"{key}={other}: benchmark={config.benchmark.name} has no bank of that kind. "
+                    f"Add benchmark.banks.{other}, or set {key} to another or none."
+                )
     if config.condition.base in (*BASED_KINDS, "unrelated", "prompt_repetition"):
         raise ConfigError(
             f"condition.base={config.condition.base} has no questions about items. Use a kind of duplicate."

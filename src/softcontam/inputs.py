@@ -112,7 +112,7 @@ def input_hashes(config: Config) -> dict[str, str]:
     for file in config.mixture.pool.files:
         found |= _sha256(data / file, "pool", "Set mixture.pool.files, paths.data or SOFTCONTAM_DATA.", data)
     uses = [("bank", kind) for kind in bank_kinds(config)]
-    uses += [("items", kind) for kind in config.benchmark.only_items_with]
+    uses += [("items", kind) for kind in (*config.benchmark.only_items_with, *config.mixture.cover)]
     for use, kind in uses:
         bank = config.benchmark.banks.get(kind)
         files = [] if bank is None else [*filter(None, [bank.path]), *map(str, bank.params.get("rewordings", []))]
@@ -124,6 +124,5 @@ def input_hashes(config: Config) -> dict[str, str]:
 
 def bank_kinds(config: Config) -> list[str]:
     """The kinds of bank that the rows of a condition come from, and those that they are matched to."""
-    needed = [config.condition.kind, *filter(None, [config.condition.base])]
-    matched = [bank.params.get("match_to") for kind in needed if (bank := config.benchmark.banks.get(kind))]
-    return [*needed, *filter(None, matched)]
+    condition = config.condition
+    return list(dict.fromkeys(filter(None, (condition.kind, condition.base, condition.match_to))))

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tiny_cells import made_up_benchmark
 
 from softcontam.config import ConditionConfig
@@ -38,13 +40,18 @@ def semd(item_id: str, number: int, target: str, level: str = "reworded") -> Ban
 SEMDS = [semd(item.item_id, k, item.target, level) for item in ITEMS for k in range(3) for level in ("reworded", "other")]
 
 
+def same(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    """The share of the second text's words that the first has, as a similarity."""
+    return np.array([len(set(a.split()) & set(b.split())) / len(set(b.split())) for a, b in pairs])
+
+
 def material(copies: dict[str, int] | None = None, spare: int = 100) -> Material:
     def some(most: int, least: int) -> Sequence[Clean]:
         if spare < least:
             raise ConfigError("too few")
         return POOL[: min(most, spare)]
 
-    return Material(SEEN, copies or {item.item_id: 2 for item in SEEN[:6]}, lambda kind: SEMDS, some)
+    return Material(SEEN, copies or {item.item_id: 2 for item in SEEN[:6]}, lambda kind: SEMDS, some, same)
 
 
 def opened(kind: str, **settings: object) -> dict[str, list[BankRow]]:
@@ -74,7 +81,7 @@ def test_shuffled_labels_lend_nothing_of_a_held_out_item() -> None:
     assert held_out_only
     bank = open_bank(
         ConditionConfig("shuffled_label", base="semd_synthetic"),
-        Material((lonely, *SEEN[1:]), {}, lambda kind: rows, lambda most, least: []),
+        Material((lonely, *SEEN[1:]), {}, lambda kind: rows, lambda most, least: [], same),
     )
     assert held_out_only.isdisjoint(row.completion for found in bank.rows.values() for row in found)
 
@@ -84,7 +91,7 @@ def test_shuffled_labels_need_two_answers() -> None:
     with pytest.raises(ConfigError, match="no seen item of another family has another answer"):
         open_bank(
             ConditionConfig("shuffled_label", base="exact"),
-            Material(same, {}, lambda kind: [], lambda most, least: []),
+            Material(same, {}, lambda kind: [], lambda most, least: [], same),
         )
 
 

@@ -8,8 +8,8 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from byte_chat import byte_chat
+from numpy.typing import NDArray
 from tiny_cells import made_up_benchmark
 
 from softcontam.chat import Chat

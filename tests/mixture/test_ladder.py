@@ -10,7 +10,6 @@ from tiny_cells import made_up_benchmark
 
 from softcontam.config import ConditionConfig, MixtureConfig
 from softcontam.errors import ConfigError
-from softcontam.mixture import FamilySplit
 from softcontam.mixture.ladder import climb
 from softcontam.mixture.plan import plan_for
 
@@ -66,9 +65,8 @@ def test_more_rungs_than_families() -> None:
 
 
 def test_the_plan_of_a_ladder_uses_the_slots_of_the_other_arms_of_its_seed() -> None:
-    split = FamilySplit(SEEN, ())
     config = MixtureConfig(n_rows=100, rate=0.3)
-    ladder = plan_for(config, ConditionConfig("exact", ladder=list(LADDER)), split, 5)
-    others = plan_for(config, ConditionConfig("exact"), split, 5)
+    ladder = plan_for(config, ConditionConfig("exact", ladder=list(LADDER)), SEEN, 5)
+    others = plan_for(config, ConditionConfig("exact"), SEEN, 5)
     assert len(ladder.slots) == 28
     assert others.slots[:28] == ladder.slots

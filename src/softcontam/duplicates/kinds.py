@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from softcontam.config import ConditionConfig
-from softcontam.duplicates import exact, near, prompt_repetition, question_only, shuffled_label, unrelated
+from softcontam.duplicates import exact, matched, near, prompt_repetition, question_only, shuffled_label, unrelated
 from softcontam.duplicates.bank import Bank, BankRow, check_rows
 from softcontam.duplicates.material import Material
 from softcontam.errors import ConfigError
@@ -29,6 +29,9 @@ def open_bank(condition: ConditionConfig, material: Material) -> Bank:
         rows = question_only.rows(_rows(str(condition.base), level, material))
     else:
         rows = _rows(kind, level, material)
+    if condition.match_to is not None:
+        beside = _rows(condition.match_to, condition.match_level, material)
+        rows = matched.matched(rows, beside, material.seen, material.cosines)
     check_rows(rows, f"bank of {condition.label}")
     return Bank.of(
         kind,

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from softcontam.benchmarks import Item
 from softcontam.duplicates.bank import BankRow
+from softcontam.duplicates.matched import Cosines
 
 
 class CleanRow(Protocol):
@@ -36,10 +37,12 @@ class Material:
 
     ``seen`` are the items of the seen half, ``copies`` the planned rows of those that are covered. ``bank(kind)`` gives
     all rows of a kind (checked, of every item). ``spare(most, least)`` gives up to ``most`` rows of the clean pool that
-    are in no mixture of this seed, and raises ConfigError where there are fewer than ``least``.
+    are in no mixture of this seed, and raises ConfigError where there are fewer than ``least``. ``cosines`` are
+    similarities of pairs of texts.
     """
 
     seen: Sequence[Item]
     copies: Mapping[str, int]
     bank: Callable[[str], list[BankRow]]
     spare: Callable[[int, int], Sequence[CleanRow]]
+    cosines: Cosines

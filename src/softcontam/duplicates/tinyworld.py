@@ -1,4 +1,8 @@
-"""Rows for the tinyworld benchmark: SemDs certified equivalent by the solver, topical rows certified not to be."""
+"""Rows for the tinyworld benchmark, certified by its solver: SemDs are equivalent to their item, topical rows are not.
+
+Natural SemDs are found, not made: a corpus of :data:`CORPUS` stories is written without looking at the items and
+searched for stories that tell one of them. Stories of one step are common in it, most of those of two steps are not there.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,15 @@ from softcontam.benchmarks import Item
 from softcontam.config import derive_seed
 from softcontam.duplicates.bank import BankRow
 from softcontam.errors import ConfigError, DataError
-from softcontam.tinyworld.generator import answer, format_only_row, topical_problem
+from softcontam.tinyworld.generator import (
+    aligned_problems,
+    answer,
+    broad_row,
+    essence,
+    format_only_row,
+    found_stories,
+    topical_problem,
+)
 from softcontam.tinyworld.language import Problem, read, write
 from softcontam.tinyworld.lexicon import NAMES, OBJECTS
 from softcontam.tinyworld.solver import equivalent, solve
@@ -25,6 +37,13 @@ LEVELS = {
     "combined": {"style": "mixed", "substituted": True},
 }
 """Levels of a synthetic SemD: other wording; clue order and inverted relations; category substitution; all of it."""
+
+
+CORPUS = 300_000
+"""Stories that are searched for natural SemDs."""
+
+CANDIDATES = 12
+"""Topical rows for each item, to choose similar ones from."""
 
 
 def substitute(problem: Problem, rng: random.Random) -> Problem:
@@ -54,12 +73,16 @@ def semantic_duplicate(item: Item, level: str, rng: random.Random) -> str:
 
 def _drafts(kind: str, item: Item, rng: random.Random) -> Iterator[tuple[str | None, str, str]]:
     """Endless (level, prompt, completion) drafts for one item, levels in turn."""
+    drawn = 0
     while True:
         if kind == "semd_synthetic":
             for level in LEVELS:
                 yield level, semantic_duplicate(item, level, rng), item.target
         elif kind == "topical":
             problem = topical_problem(read(item.prompt), rng)
+            drawn += 1
+            if drawn > PER_LEVEL and rng.random() < 0.5:
+                problem = substitute(problem, rng)
             text = write(problem, rng.choice(("plain", "reworded", "inverted")), rng)
             if equivalent(text, item.prompt):
                 raise DataError(f"topical row {text!r} is equivalent to item {item.item_id}")
@@ -71,37 +94,94 @@ def _drafts(kind: str, item: Item, rng: random.Random) -> Iterator[tuple[str | N
 
 
 def rows(kind: str, items: Sequence[Item]) -> list[BankRow]:
-    """:data:`PER_LEVEL` distinct rows of ``kind`` for each item and level; the same rows for the same items.
+    """Rows of ``kind`` for each item and level; the same rows for the same items.
 
-    Where a level admits fewer distinct texts than that (few wordings of a short story), the item has fewer rows.
+    :data:`PER_LEVEL` distinct ones, :data:`CANDIDATES` topical ones. Where a level admits fewer distinct texts (few
+    wordings of a short story), or fewer are found, the item has fewer rows.
+
+    Raises:
+        ConfigError: a kind that the tinyworld has no rows of.
     """
+    if kind == "semd_natural":
+        return _found(items)
+    if kind in ("benchmark_aligned", "coverage_expanding"):
+        return _dealt(kind, items)
     match_type = {"semd_synthetic": "equivalent", "topical": "related", "format_only": "unrelated"}.get(kind)
+    per_level = CANDIDATES if kind == "topical" else PER_LEVEL
     made = []
     for item in items:
         rng = random.Random(derive_seed(0, f"bank:{kind}:{item.item_id}"))
         drafts = _drafts(kind, item, rng)
         levels = len(LEVELS) if kind == "semd_synthetic" else 1
         texts: dict[str | None, dict[str, str]] = {}
-        for _ in range(PER_LEVEL * levels * 8):
+        for _ in range(per_level * levels * 8):
             level, prompt, completion = next(drafts)
-            if len(texts.setdefault(level, {})) < PER_LEVEL:
+            if len(texts.setdefault(level, {})) < per_level:
                 texts[level].setdefault(prompt, completion)
-            if len(texts) == levels and all(len(drafted) == PER_LEVEL for drafted in texts.values()):
+            if len(texts) == levels and all(len(drafted) == per_level for drafted in texts.values()):
                 break
         for level, drafted in texts.items():
             for number, (prompt, completion) in enumerate(drafted.items()):
-                made.append(
-                    BankRow(
-                        row_id=f"{kind}/{level or 'any'}/{item.item_id}/{number}",
-                        item_id=item.item_id,
-                        kind=kind,
-                        level=level,
-                        prompt=prompt,
-                        completion=completion,
-                        response_style="answer",
-                        source="softcontam.tinyworld",
-                        match_type=match_type,
-                        judge="solver" if kind != "format_only" else "construction",
-                    )
-                )
+                judge = "solver" if kind != "format_only" else "construction"
+                made.append(_row(kind, level, item, number, prompt, completion, match_type, judge))
     return made
+
+
+def _row(
+    kind: str,
+    level: str | None,
+    item: Item,
+    number: int,
+    prompt: str,
+    completion: str,
+    match_type: str | None,
+    judge: str,
+    source: str = "softcontam.tinyworld",
+) -> BankRow:
+    return BankRow(
+        row_id=f"{kind}/{level or 'any'}/{item.item_id}/{number}",
+        item_id=item.item_id,
+        kind=kind,
+        level=level,
+        prompt=prompt,
+        completion=completion,
+        response_style=item.response_style,
+        source=source,
+        match_type=match_type,
+        judge=judge,
+    )
+
+
+def _found(items: Sequence[Item]) -> list[BankRow]:
+    """Natural SemDs: stories of the corpus that are equivalent to an item, :data:`PER_LEVEL` at most for each."""
+    by_problem = {read(item.prompt): item for item in items}
+    counts: dict[str, int] = {}
+    made = []
+    for number, problem, text in found_stories(by_problem, CORPUS, derive_seed(0, "bank:semd_natural")):
+        item = by_problem[problem]
+        count = counts.get(item.item_id, 0)
+        if count < PER_LEVEL and text != item.prompt and equivalent(text, item.prompt):
+            counts[item.item_id] = count + 1
+            source = f"tinyworld corpus, story {number}"
+            made.append(_row("semd_natural", None, item, count, text, item.target, "equivalent", "solver", source))
+    return made
+
+
+def _dealt(kind: str, items: Sequence[Item]) -> list[BankRow]:
+    """Rows that are about no item, dealt out to the items for bookkeeping."""
+    rng = random.Random(derive_seed(0, f"bank:{kind}"))
+    families = {essence(read(item.prompt)) for item in items}
+    problems = aligned_problems(families, derive_seed(0, f"bank:{kind}:problems"))
+    texts: dict[str, str] = {}
+    while len(texts) < PER_LEVEL * len(items):
+        if kind == "benchmark_aligned":
+            problem = next(problems)
+            texts.setdefault(write(problem, "plain", rng), answer(solve(problem)))
+        else:
+            prompt, completion = broad_row(rng)
+            texts.setdefault(prompt, completion)
+    match_type = "related" if kind == "benchmark_aligned" else "unrelated"
+    return [
+        _row(kind, None, items[place % len(items)], place // len(items), prompt, completion, match_type, "construction")
+        for place, (prompt, completion) in enumerate(texts.items())
+    ]

@@ -12,7 +12,6 @@ from softcontam.config import ConditionConfig, MixtureConfig
 from softcontam.duplicates import Bank
 from softcontam.errors import ConfigError
 from softcontam.mixture.ladder import climb
-from softcontam.mixture.split import FamilySplit
 
 REGION = 3
 """``early`` and ``late`` are the first and last of so many equal parts of the mixture."""
@@ -61,18 +60,18 @@ def plan_slots(
     return SlotPlan(n_rows, slots, tuple(item for item, _ in pairs), tuple(copy for _, copy in pairs))
 
 
-def plan_for(config: MixtureConfig, condition: ConditionConfig, split: FamilySplit, seed: int) -> SlotPlan:
-    """The plan of one cell: its dose over the seen half, by the mixture seed.
+def plan_for(config: MixtureConfig, condition: ConditionConfig, seen: Sequence[Item], seed: int) -> SlotPlan:
+    """The plan of one cell: its dose over the seen items that can be covered, by the mixture seed.
 
     Raises:
         ConfigError: a dose that the seen half or the placement cannot hold.
     """
     if not condition.ladder:
-        return plan_slots(config.n_rows, config.rate, config.copies, split.seen, seed + 1, config.placement)
+        return plan_slots(config.n_rows, config.rate, config.copies, seen, seed + 1, config.placement)
     rng = random.Random(seed + 1)
     count = round(config.rate * config.n_rows)
     slots = _slots(config.n_rows, count, config.rate, config.placement, rng)
-    pairs = climb(split.seen, condition.ladder, count, rng)
+    pairs = climb(seen, condition.ladder, count, rng)
     return SlotPlan(
         config.n_rows, slots[: len(pairs)], tuple(item for item, _ in pairs), tuple(copy for _, copy in pairs)
     )

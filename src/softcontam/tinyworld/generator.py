@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from softcontam.tinyworld.language import ACTOR, AMOUNT, FINAL, HOLDINGS, START, TOWER, Problem, World, asking, write
@@ -77,6 +77,60 @@ def draw_families(world: World, n_families: int, seed: int, part: str = "open") 
                 families[essence] = (problem, other)
                 premises.add(premise)
     return list(families.values())
+
+
+def essence(problem: Problem) -> tuple[object, ...]:
+    """What a family of twins shares whatever its names: the start, and the steps of the alphabetically first twin."""
+    pairs = CONTESTED_CHANGE if problem.world == HOLDINGS.name else CONTESTED_MOVE
+    return (problem.start, *min(problem.steps, twin(problem, pairs).steps))
+
+
+def aligned_problems(families: Collection[tuple[object, ...]], seed: int) -> Iterator[Problem]:
+    """Endless different problems of the benchmark's own kind, none of them in any of ``families`` (see :func:`essence`).
+
+    Premises that are kept for internal hold-outs are passed over as well.
+    """
+    verbs = [verb for pair in CONTESTED_CHANGE for verb in (pair.gain, pair.loss)]
+    rng = random.Random(seed)
+    met = set(families)
+    while True:
+        problem = draw_problem(HOLDINGS, verbs, rng, half="benchmark")
+        found = essence(problem)
+        if found not in met and zlib.crc32(repr(found).encode()) % INTERNAL_SHARE:
+            met.add(found)
+            yield problem
+
+
+def found_stories(problems: Collection[Problem], n_stories: int, seed: int) -> Iterator[tuple[int, Problem, str]]:
+    """Search a corpus of ``n_stories`` stories, written without looking at the problems, for ones that tell them.
+
+    The corpus is about any names and things, over contested verbs, each part of a story in a wording of its own. Yields
+    (number in the corpus, the problem that is told up to names, story).
+    """
+    wanted = {(problem.start, problem.steps): problem for problem in problems}
+    verbs = [verb for pair in CONTESTED_CHANGE for verb in (pair.gain, pair.loss)]
+    rng = random.Random(seed)
+    for number in range(n_stories):
+        problem = draw_problem(HOLDINGS, verbs, rng)
+        told = wanted.get((problem.start, problem.steps))
+        if told is not None:
+            wording = random.Random(f"{seed}:{number}")
+            style = {part: wording.choice(list(HOLDINGS.styles)) for part in ("start", "steps", "question")}
+            yield number, told, write(problem, style, wording)
+
+
+def broad_row(rng: random.Random) -> tuple[str, str]:
+    """Prompt and answer of a task drawn for breadth: any task of the clean pool, or a story asked for anything.
+
+    Stories are of the benchmark's world over practised verbs; the related benchmark's world is left out.
+    """
+    task = rng.choice([*GENERAL_TASKS, "start", "amount", "actor", "final"])
+    if task in GENERAL_TASKS and task != "practised":
+        prompt, text = GENERAL_TASKS[task](rng)
+        return prompt, answer(text)
+    query = {"start": START, "amount": AMOUNT, "actor": ACTOR}.get(task, FINAL)
+    problem = asking(draw_problem(HOLDINGS, list(PRACTISED_CHANGE), rng), query)
+    return write(problem, rng.choice(list(HOLDINGS.styles)), rng), answer(solve(problem))
 
 
 def topical_problem(problem: Problem, rng: random.Random) -> Problem:
