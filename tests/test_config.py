@@ -40,7 +40,7 @@ class TestRefusals:
 
     def test_words_that_mean_nothing(self) -> None:
         refuses("mixture.placement=middle", says=("mixture.placement=middle", "uniform", "early", "late"))
-        refuses("mixture.on_mismatch=hide", says=("mixture.on_mismatch=hide", "refuse", "state"))
+        refuses("mixture.differs=[steps]", says=("mixture.differs.0=steps", "tokens", "response_style"))
         refuses(
             "condition=unrelated", "condition.differs=[colour,tokens]",
             says=("condition.differs.0=colour", "tokens", "trained_tokens", "response_style"),

@@ -152,7 +152,7 @@ class MixtureConfig:
     all arms alike. ``placement``: slots anywhere (``uniform``, rows shuffled each epoch), or in the
     first or last third of rows that are trained on in their order (``early``, ``late``), in every epoch.
     ``tolerance``: share of the mixture's tokens by which an arm may differ from exact duplicates in the same slots.
-    ``on_mismatch``: ``refuse``, or ``state`` it in the report. ``filters``: standard decontamination filters whose
+    ``differs`` admits what of :data:`MATCHED` arms may differ in all the same; the report states it. ``filters``: standard decontamination filters whose
     verdict on every inserted row is recorded, ``clean_filters`` those for clean rows. ``near_filter`` says which clean
     rows count as near a benchmark item; ``near_clean_rows``: ``keep`` them and warn, or ``drop`` them, in all arms
     alike. ``near_held_out``: ``refuse`` an inserted row that ``near_filter`` finds near a held-out item, or
@@ -167,7 +167,7 @@ class MixtureConfig:
     cover: list[str] = field(default_factory=list)
     placement: str = "uniform"
     tolerance: float = 0.02
-    on_mismatch: str = "refuse"
+    differs: list[str] = field(default_factory=list)
     filters: list[str] = field(default_factory=lambda: ["ngram_13", "ngram_8", "ngram_coverage_50", "minhash_80"])
     clean_filters: list[str] = field(default_factory=lambda: ["ngram_13", "ngram_8", "ngram_coverage_50", "minhash_80"])
     near_filter: str = "ngram_13"
@@ -459,12 +459,11 @@ def _check_words(config: Config) -> None:
         "train.schedule": (config.train.schedule, SCHEDULES),
         "sandbox.backend": (config.sandbox.backend, SANDBOX_BACKENDS),
         "mixture.placement": (config.mixture.placement, PLACEMENTS),
-        "mixture.on_mismatch": (config.mixture.on_mismatch, ("refuse", "state")),
         "mixture.near_clean_rows": (config.mixture.near_clean_rows, ("keep", "drop")),
         "mixture.near_held_out": (config.mixture.near_held_out, ("refuse", "leave_out")),
     }
-    for place, quantity in enumerate(config.condition.differs):
-        choices[f"condition.differs.{place}"] = (quantity, MATCHED)
+    for key, admitted in (("condition", config.condition.differs), ("mixture", config.mixture.differs)):
+        choices |= {f"{key}.differs.{place}": (quantity, MATCHED) for place, quantity in enumerate(admitted)}
     for kind, bank in config.benchmark.banks.items():
         choices[f"benchmark.banks.{kind}.source"] = (bank.source, BANK_SOURCES)
     for key, (value, known) in choices.items():

@@ -60,7 +60,7 @@ def identity(config: Config, inputs: dict[str, str] | None = None) -> str:
     for key in ("backend", "allow_unsafe", "workers"):
         del settings["sandbox"][key]
     del settings["eval"]["pass_at"]
-    for key in ("tolerance", "on_mismatch"):
+    for key in ("tolerance", "differs"):
         del settings["mixture"][key]
     del settings["condition"]["differs"]
     for key in _NOT_IDENTITY:

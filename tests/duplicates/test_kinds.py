@@ -34,10 +34,14 @@ POOL = [Clean(f"pool/{i}", f"Say {i}.", f"{i}") for i in range(100)]
 
 def semd(item_id: str, number: int, target: str, level: str = "reworded") -> BankRow:
     prompt = f"Once more, number {number}, about {item_id}"
-    return BankRow(f"semd/{level}/{item_id}/{number}", item_id, "semd_synthetic", level, prompt, target, "answer", "test")
+    return BankRow(
+        f"semd/{level}/{item_id}/{number}", item_id, "semd_synthetic", level, prompt, target, "answer", "test"
+    )
 
 
-SEMDS = [semd(item.item_id, k, item.target, level) for item in ITEMS for k in range(3) for level in ("reworded", "other")]
+SEMDS = [
+    semd(item.item_id, k, item.target, level) for item in ITEMS for k in range(3) for level in ("reworded", "other")
+]
 
 
 def same(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
@@ -116,7 +120,9 @@ def test_a_level_of_the_base_can_be_chosen() -> None:
 
 
 def test_an_unknown_level_names_those_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"condition\.level=far is not in the semd_synthetic bank; it has: other, rew"):
+    with pytest.raises(
+        ConfigError, match=r"condition\.level=far is not in the semd_synthetic bank; it has: other, rew"
+    ):
         opened("semd_synthetic", level="far")
 
 

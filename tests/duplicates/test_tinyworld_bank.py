@@ -14,8 +14,8 @@ from softcontam.benchmarks import tinyworld as benchmark_module
 from softcontam.benchmarks.item import Item
 from softcontam.config import EvalBenchmark
 from softcontam.duplicates import BankRow, read_bank, write_bank
-from softcontam.duplicates.tinyworld import LEVELS, PER_LEVEL, rows
-from softcontam.tinyworld.lexicon import CHANGE, NAMES, OBJECTS
+from softcontam.duplicates.tinyworld import CANDIDATES, LEVELS, PER_LEVEL, rows
+from softcontam.tinyworld.lexicon import CHANGE, CONTESTED_CHANGE, NAMES, OBJECTS
 from softcontam.tinyworld.solver import equivalent
 
 LATER = ("Then ", "After that ", "Later ", "Last of all ", "In the end ")
@@ -173,11 +173,45 @@ class TestTopicalRows:
             }
             (right,) = [answer for words, answer in expected.items() if words in told.question]
             assert row.completion == f"Answer: {right}"
-            assert (told.people, told.things) == (original.people, original.things)
+            kept = (told.people, told.things) == (original.people, original.things)
+            renamed = told.people.isdisjoint(original.people) and told.things.isdisjoint(original.things)
+            assert kept or renamed
 
     def test_are_not_equivalent_to_any_other_item_either(self) -> None:
         for _, row in made("topical")[:40]:
             assert not any(equivalent(row.prompt, item.prompt) for item in items())
+
+
+class TestNaturalRows:
+    def test_are_found_stories_that_the_solver_reads_as_their_item(self) -> None:
+        found = made("semd_natural")
+        assert found
+        for item, row in found:
+            assert equivalent(row.prompt, item.prompt)
+            assert row.prompt != item.prompt
+            assert row.completion == item.target
+
+    def test_come_from_different_places_of_the_corpus(self) -> None:
+        sources = [row.source for _, row in made("semd_natural")]
+        assert len(set(sources)) == len(sources)
+
+
+class TestRowsAboutNoItem:
+    def test_aligned_rows_are_in_the_benchmarks_wording_and_tell_none_of_its_stories(self) -> None:
+        opposite = {pair.gain: pair.loss for pair in CONTESTED_CHANGE} | {p.loss: p.gain for p in CONTESTED_CHANGE}
+        stories = {(told.start, told.first, told.later) for told in (listen(item.prompt) for item in items())}
+        for _, row in made("benchmark_aligned"):
+            told = listen(row.prompt)
+            assert asks_for_the_end(told.question)
+            (verb, amount), later = told.first, frozenset((opposite[verb], n) for verb, n in told.later)
+            assert (told.start, told.first, told.later) not in stories
+            assert (told.start, (opposite[verb], amount), later) not in stories
+
+    def test_coverage_expanding_rows_use_no_verb_of_the_benchmark(self) -> None:
+        verbs = {verb for pair in CONTESTED_CHANGE for verb in (pair.gain, pair.loss)}
+        for _, row in made("coverage_expanding"):
+            assert verbs.isdisjoint(row.prompt.split())
+            assert not row.prompt.startswith(("The lift", "Level"))
 
 
 class TestEveryKind:
@@ -190,7 +224,7 @@ class TestEveryKind:
         counts = Counter((row.item_id, row.level) for row in made_rows)
         levels = list(LEVELS) if kind == "semd_synthetic" else [None]
         assert set(counts) == {(item.item_id, level) for item in items() for level in levels}
-        assert max(counts.values()) <= PER_LEVEL
+        assert max(counts.values()) <= (CANDIDATES if kind == "topical" else PER_LEVEL)
         assert min(counts.values()) >= 2
 
     @pytest.mark.parametrize("kind", ["semd_synthetic", "topical", "format_only"])

@@ -92,7 +92,9 @@ def test_choice_depends_on_the_seed_alone() -> None:
 
 
 def test_a_row_that_would_be_truncated_is_named() -> None:
-    with pytest.raises(TokenizationError, match=r"inserted row r/riddles/\w+/1 has \d+ tokens.*max_length=120; 19 others"):
+    with pytest.raises(
+        TokenizationError, match=r"inserted row r/riddles/\w+/1 has \d+ tokens.*max_length=120; 19 others"
+    ):
         choose(PLAN, lengths(0, 400), chat(), 120, 0)
 
 
@@ -111,7 +113,9 @@ def finds(word: str) -> object:
 
 def test_rows_near_a_held_out_item_are_refused_or_left_out() -> None:
     bank = lengths(0, 1, 2)
-    with pytest.raises(LeakageError, match=r"20 of 60 semd_synthetic rows.*first r/riddles/0a/1.*near_held_out=leave_out"):
+    with pytest.raises(
+        LeakageError, match=r"20 of 60 semd_synthetic rows.*first r/riddles/0a/1.*near_held_out=leave_out"
+    ):
         choose(PLAN, bank, chat(), 500, 0, near_held_out=finds("1#"))  # type: ignore[arg-type]
     chosen = choose(PLAN, bank, chat(), 500, 0, near_held_out=finds("1#"), leave_out=True)  # type: ignore[arg-type]
     assert len(chosen.left_out) == 20
@@ -156,10 +160,12 @@ def test_arms_beyond_the_tolerance_are_refused_with_the_ways_out() -> None:
     found = matching(choose(PLAN, lengths(60, 40), chat(), 500, 0))
     share = 40 * fmean((60, 40)) / WHOLE.tokens
     assert found.difference("tokens") == pytest.approx(share)
-    with pytest.raises(ArmMismatchError, match=r"semd cannot be matched.*tokens \([\d,]+ in the inserted rows.*\+10\.0 %"):
+    with pytest.raises(
+        ArmMismatchError, match=r"semd cannot be matched.*tokens \([\d,]+ in the inserted rows.*\+10\.0 %"
+    ):
         refuse_mismatch(found, MixtureConfig(n_rows=200), ConditionConfig("semd_synthetic"), "semd")
     for config, condition in (
-        (MixtureConfig(n_rows=200, on_mismatch="state"), ConditionConfig("semd_synthetic")),
+        (MixtureConfig(n_rows=200, differs=["tokens", "trained_tokens"]), ConditionConfig("semd_synthetic")),
         (MixtureConfig(n_rows=200), ConditionConfig("semd_synthetic", differs=["tokens"])),
     ):
         refuse_mismatch(found, config, condition, "semd")
@@ -170,7 +176,9 @@ def test_another_response_style_is_a_mismatch() -> None:
         "topical",
         None,
         (
-            BankRow(f"t/{item.item_id}/{n}", item.item_id, "topical", None, item.prompt + f"{n}", item.target, "cot", "t")
+            BankRow(
+                f"t/{item.item_id}/{n}", item.item_id, "topical", None, item.prompt + f"{n}", item.target, "cot", "t"
+            )
             for item in SEEN
             for n in range(2)
         ),

@@ -18,7 +18,7 @@ MUST_MATCH = ("base_sha256", "n_rows", "steps")
 
 _NOT_SETUP = ("experiment", "seed", "seeds", "condition", "tracker", "cluster", "paths")
 _NOT_COMPARED = (
-    *("mixture.rate", "mixture.copies", "mixture.tolerance", "mixture.on_mismatch"),
+    *("mixture.rate", "mixture.copies", "mixture.tolerance", "mixture.differs"),
     *("train.checkpoint_every_s", "model.note"),
 )
 _NAMING = ("model.name", "train.recipe", "mixture.pool.name", "mixture.n_rows")

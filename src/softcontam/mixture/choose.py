@@ -2,8 +2,8 @@
 
 The arm of exact duplicates is fixed by the benchmark, so it is what every other arm of the seed and dose is matched to:
 the same slots filled with the items' own text and answer. Rows are drawn at random first; single rows are then
-exchanged for others of the same item until tokens and trained tokens are near enough, and no further, so that chance
-decides as much as it can.
+exchanged for others of the same item and level until tokens and trained tokens are near enough, and no further, so that
+chance decides as much as it can.
 """
 
 from __future__ import annotations
@@ -148,7 +148,8 @@ def _exchange(
             if _distance(total, goal) <= NEAR_ENOUGH:
                 return
             now = picked[group[0]]
-            free = [row for row in rows[plan.items[group[0]].item_id] if row.row_id not in used]
+            others = rows[plan.items[group[0]].item_id]
+            free = [row for row in others if row.level == now.level and row.row_id not in used]
             if not free:
                 continue
             rest = total - len(group) * sizes[now.sha256]

@@ -92,8 +92,9 @@ def refuse_mismatch(matching: Matching, config: MixtureConfig, condition: Condit
     Raises:
         ArmMismatchError: naming each quantity, its difference and the ways out.
     """
-    beyond = [name for name in matching.differs(config.tolerance) if name not in condition.differs]
-    if not beyond or config.on_mismatch == "state":
+    admitted = (*condition.differs, *config.differs)
+    beyond = [name for name in matching.differs(config.tolerance) if name not in admitted]
+    if not beyond:
         return
     told = []
     for name in beyond:
@@ -110,5 +111,5 @@ def refuse_mismatch(matching: Matching, config: MixtureConfig, condition: Condit
         f"{where} cannot be matched to the other arms within mixture.tolerance={config.tolerance:g}: "
         f"{'; '.join(told)}. "
         "Use a bank with more rows per item to choose from, lower the rate, or admit the difference: "
-        f"condition.differs=[{','.join(beyond)}] for this arm, mixture.on_mismatch=state for all. The report states it."
+        f"condition.differs=[{','.join(beyond)}] for this arm, or mixture.differs for all. The report states it."
     )

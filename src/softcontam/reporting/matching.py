@@ -34,11 +34,11 @@ class MatchedArm:
 
 def matching_cells(arm: MatchedArm) -> list[str]:
     """The texts of one arm under :data:`HEADER`."""
-    matching, condition, epochs = arm.matching, arm.config.condition, arm.config.train.epochs
+    matching, epochs = arm.matching, arm.config.train.epochs
     inserted = sum(arm.copies.values())
     copies = inserted / len(arm.copies) if arm.copies else 0.0
     tolerance = arm.config.mixture.tolerance
-    beyond = [name + (" (admitted)" if name in condition.differs else "") for name in matching.differs(tolerance)]
+    beyond = matching.differs(tolerance)
     return [
         f"{inserted:,}" + (f" ({matching.removed} filtered out)" if matching.removed else ""),
         f"{len(arm.copies):,}",
