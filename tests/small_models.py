@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase, Qwen3Config, Qwen3ForCausalLM
 
@@ -118,6 +120,11 @@ def texts(count: int) -> list[tuple[str, str]]:
 def rows(base: BaseModel, count: int) -> list[EncodedRow]:
     """``texts`` as the training sees them."""
     return [base.chat.encode(prompt, completion) for prompt, completion in texts(count)]
+
+
+def dataset(encoded: Sequence[EncodedRow]) -> Dataset:
+    """Rows in the form that training takes."""
+    return Dataset.from_dict({"input_ids": [r.input_ids for r in encoded], "labels": [r.labels for r in encoded]})
 
 
 def logits(model: PreTrainedModel | Any, ids: list[int]) -> torch.Tensor:

@@ -13,7 +13,8 @@ from softcontam.chat import IGNORED, Chat
 from softcontam.config import MixtureConfig
 from softcontam.duplicates.bank import Bank, BankRow
 from softcontam.errors import TokenizationError
-from softcontam.mixture import FamilySplit, PoolRow, build_mixture
+from softcontam.mixture import FamilySplit, Pool, PoolRow, build_mixture, plan_slots
+from softcontam.mixture.choose import choose
 from softcontam.models import load_base
 
 NO_THINKING = {"enable_thinking": False}
@@ -111,15 +112,17 @@ def _pool(long: int) -> list[PoolRow]:
 
 
 def test_an_inserted_row_that_would_be_truncated_stops_the_build_and_is_named(chats: dict[str, Chat]) -> None:
-    config = MixtureConfig(n_rows=20, rate=0.2)
+    plan = plan_slots(20, 0.2, None, _split().seen, 1)
     with pytest.raises(TokenizationError, match=r"bank/\d has \d+ tokens.*max_length=64"):
-        build_mixture(config, _split(), _bank("Answer: " + "3 " * 80), _pool(0), chats["tinyworld"], 64, 1)
+        choose(plan, _bank("Answer: " + "3 " * 80), chats["tinyworld"], 64, 1)
 
 
-def test_clean_rows_that_would_be_truncated_are_skipped_whole_and_counted(chats: dict[str, Chat]) -> None:
-    pool = _pool(long=10)
-    built = build_mixture(MixtureConfig(n_rows=30, rate=0.1), _split(), None, pool, chats["tinyworld"], 64, 1)
-    long = sum(row.row_id.startswith("long/") for row in built.rows)
-    assert (len(built.rows), long) == (30, 0)
+def test_clean_rows_that_would_be_truncated_are_skipped_whole_and_counted(
+    chats: dict[str, Chat], tmp_path: Path
+) -> None:
+    config = MixtureConfig(n_rows=30, rate=0.1)
+    built = build_mixture(config, _split(), (), Pool([_pool(long=10)]), chats["tinyworld"], 64, 1, tmp_path)
+    ids = [row.row_id for row in built.rows]
+    assert (len(ids), sum(row_id.startswith("long/") for row_id in ids)) == (30, 0)
     assert 0 < built.too_long <= 10
     assert built.manifest["tokens"].max() <= 64

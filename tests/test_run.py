@@ -70,7 +70,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("overrides", "says"),
         [
-            (["condition=topical", "mixture.copies=6", "mixture.rate=0.2"], ["asks for 5 rows", "topical", "Lower"]),
+            (["condition=format_only", "mixture.copies=6", "mixture.rate=0.2"], ["asks for 5 rows", "format_only", "Lower"]),
             (["condition=exact", "mixture.copies=1", "mixture.rate=0.9"], ["mixture.rate=0.9", "mixture.copies=1"]),
             (["benchmark.params.n_families=2"], ["2 families", "at least 4"]),
             (["benchmark.max_items=2"], ["1 families", "at least 4"]),
@@ -254,16 +254,22 @@ class TestSweep:
         assert ended.code == 0, ended.text
         assert states(tmp_path) == [DONE]
 
-    def test_a_failing_cell_is_recorded_the_others_go_on_and_the_code_is_1(self, run: Runner, tmp_path: Path) -> None:
-        """A bank whose rows are too long shows only when the cell encodes them."""
+    def test_rows_that_would_be_truncated_stop_the_sweep_before_any_cell(self, run: Runner, tmp_path: Path) -> None:
         items = load_benchmark(composed().benchmark, tmp_path).items
         long = "Here are keys and maps. " * 60
         rows = [BankRow(i.item_id, i.item_id, "topical", None, long, i.target, "answer", "made up") for i in items]
         write_bank(tmp_path / "bank.parquet", rows)
         banks = ("benchmark.banks.topical.source=parquet", "+benchmark.banks.topical.path=bank.parquet")
         ended = run("-m", "condition=topical,clean,exact", *banks, f"paths.data={tmp_path}")
-        assert ended.code == 1, ended.text
+        assert ended.code == 2, ended.text
         assert "would be truncated" in ended.text
+        assert DONE not in states(tmp_path)
+
+    def test_a_failing_cell_is_recorded_the_others_go_on_and_the_code_is_1(self, run: Runner, tmp_path: Path) -> None:
+        """A layer that the model does not have shows only when the cell puts the adapter on."""
+        modules = "train.lora.target_modules=[gate_proj],[up_proj],[no_such_layer]"
+        ended = run("-m", "condition=clean", modules)
+        assert ended.code == 1, ended.text
         assert "1 of 3 cells failed" in ended.text
         assert states(tmp_path) == [DONE, DONE, FAILED]
         cells = [Store(tmp_path / "runs").cell(path.name) for path in (tmp_path / "runs").glob("[0-9a-f]*")]

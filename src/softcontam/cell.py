@@ -25,7 +25,7 @@ from softcontam.evaluation import evaluate
 from softcontam.mixture import Mixture, family_table
 from softcontam.models import BaseModel, load_base
 from softcontam.reporting.tracking import tracked
-from softcontam.store import Cell, write_atomically, write_parquet, write_text
+from softcontam.store import Cell, told_when_full, write_atomically, write_parquet, write_text
 from softcontam.training import TrainingResult, adapted, train
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,9 @@ def prepare(config: Config, folder: Path) -> Experiment:
     """Lay the arm out, load the base model, and build the mixture in ``folder``."""
     arm = lay_out(config)
     base = _base(json.dumps(asdict(config.model)))
-    return Experiment(base, arm, assemble(config, arm, base.chat, folder))
+    shutil.rmtree(folder, ignore_errors=True)
+    with told_when_full(folder):
+        return Experiment(base, arm, assemble(config, arm, base.chat, folder))
 
 
 @lru_cache(maxsize=1)

@@ -77,6 +77,24 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+@contextlib.contextmanager
+def told_when_full(path: Path) -> Iterator[None]:
+    """Turn what different libraries raise on a full disk into one sentence.
+
+    Raises:
+        StoreError: the disk is full.
+    """
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        if _is_full_disk(error):
+            raise StoreError(
+                f"no space left while writing {path}. Nothing of it was kept. "
+                "Free some space or point paths.runs at another disk, then launch again: done cells stay done."
+            ) from error
+        raise
+
+
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let ``write`` fill a temporary file or folder beside ``path``, then put it in place in one step.
 
@@ -85,28 +103,22 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """
     aside: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        staged = aside / path.name
-        write(staged)
-        for file in [staged] if staged.is_file() else [p for p in staged.rglob("*") if p.is_file()]:
-            with file.open("rb") as stream:
-                os.fsync(stream.fileno())
-        if staged.is_dir() and path.exists():
-            shutil.rmtree(path)
-        staged.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except (OSError, SafetensorError) as error:
-        if _is_full_disk(error):
-            raise StoreError(
-                f"no space left while writing {path}. Nothing of it was kept. "
-                "Free some space or point paths.runs at another disk, then launch again: done cells stay done."
-            ) from error
-        raise
+        with told_when_full(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+            staged = aside / path.name
+            write(staged)
+            for file in [staged] if staged.is_file() else [p for p in staged.rglob("*") if p.is_file()]:
+                with file.open("rb") as stream:
+                    os.fsync(stream.fileno())
+            if staged.is_dir() and path.exists():
+                shutil.rmtree(path)
+            staged.replace(path)
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     finally:
         if aside is not None:
             shutil.rmtree(aside, ignore_errors=True)

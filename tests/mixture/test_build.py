@@ -6,27 +6,39 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
-from functools import cache, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import pandas as pd
 import pytest
+from byte_chat import byte_chat
 from tiny_cells import composed, made_up_benchmark
-from tokenizers import Tokenizer
-from tokenizers.decoders import ByteLevel as ByteLevelDecoder
-from tokenizers.models import BPE
-from tokenizers.pre_tokenizers import ByteLevel
-from transformers import PreTrainedTokenizerFast
 
 from softcontam.benchmarks.item import Benchmark, Item
 from softcontam.cell import Experiment, prepare
-from softcontam.chat import IGNORED, Chat
-from softcontam.config import EvalBenchmark, MixtureConfig, PoolConfig
+from softcontam.chat import IGNORED
+from softcontam.config import ConditionConfig, Config, EvalBenchmark, MixtureConfig, PoolConfig
 from softcontam.duplicates import Bank, BankRow, exact
+from softcontam.duplicates.filters import Detector
 from softcontam.errors import ConfigError, LeakageError, TokenizationError
-from softcontam.mixture import FamilySplit, Mixture, PoolRow, build_mixture, split_by_family
+from softcontam.mixture import (
+    FamilySplit,
+    Mixture,
+    MixtureRow,
+    Pool,
+    PoolRow,
+    build_mixture,
+    split_by_family,
+)
+from softcontam.mixture.choose import choose
+from softcontam.mixture.plan import plan_for, refuse_short_bank
+
+FOLDER = TemporaryDirectory()
+"""Where mixtures are built; gone when the tests end."""
 
 ARMS = {
     "clean": (),
@@ -41,25 +53,40 @@ ARMS = {
 }
 
 
+@dataclass(frozen=True)
+class Built:
+    """A mixture whose rows are read into memory."""
+
+    mixture: Mixture
+    rows: tuple[MixtureRow, ...]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.mixture, name)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared cell whose rows are read into memory."""
+
+    experiment: Experiment
+    mixture: Built
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.experiment, name)
+
+
+def read_back(mixture: Mixture) -> Built:
+    return Built(mixture, tuple(mixture.rows))
+
+
+def prepared(config: Config) -> Prepared:
+    experiment = prepare(config, Path(mkdtemp(dir=FOLDER.name)))
+    return Prepared(experiment, read_back(experiment.mixture))
+
+
 @cache
-def arm(condition: str, seed: int, rate: float = 0.2) -> Experiment:
-    return prepare(composed(f"condition={condition}", f"seed={seed}", f"mixture.rate={rate}"))
-
-
-@lru_cache(maxsize=1)
-def chat() -> Chat:
-    """A chat with one token for each byte, which no change to tinyworld bears on."""
-    tokenizer = Tokenizer(BPE({letter: i for i, letter in enumerate(sorted(ByteLevel.alphabet()))}, []))
-    tokenizer.pre_tokenizer, tokenizer.decoder = ByteLevel(add_prefix_space=False), ByteLevelDecoder()
-    tokenizer.add_special_tokens(["<|user|>", "<|assistant|>", "<|end|>"])
-    fast: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>"
-    )
-    fast.chat_template = (
-        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.role == 'assistant' %}<|end|>{% endif %}"
-        "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
-    )
-    return Chat(fast, {})
+def arm(condition: str, seed: int, rate: float = 0.2) -> Prepared:
+    return prepared(composed(f"condition={condition}", f"seed={seed}", f"mixture.rate={rate}"))
 
 
 BENCHMARK = made_up_benchmark(10)
@@ -81,12 +108,29 @@ def bank_of(kind: str, per_item: int, items: Iterable[Item] = BENCHMARK.items) -
     return Bank.of(kind, None, rows)
 
 
-def build(bank: Bank | None = None, **changes: Any) -> Mixture:
-    settings: dict[str, Any] = {
-        "config": MixtureConfig(PoolConfig("made up"), n_rows=40, rate=0.25),
-        "split": SPLIT, "bank": bank, "pool": POOL, "chat": chat(), "max_length": 150, "seed": 5,
-    }  # fmt: skip
-    return build_mixture(**(settings | changes))
+def build(bank: Bank | None = None, **changes: Any) -> Built:
+    """Plan, choose and build as a cell does."""
+    config: MixtureConfig = changes.get("config", MixtureConfig(PoolConfig("made up"), n_rows=40, rate=0.25))
+    split, max_length, seed = changes.get("split", SPLIT), changes.get("max_length", 150), changes.get("seed", 5)
+    chosen = None
+    if bank is not None:
+        plan = plan_for(config, ConditionConfig(bank.kind), split.seen, seed)
+        refuse_short_bank(plan, bank)
+        chosen = choose(plan, bank, byte_chat(), max_length, seed)
+    detector = Detector((*split.seen, *split.held_out), ["ngram_13"])
+    return read_back(
+        build_mixture(
+            config,
+            split,
+            chosen.insertions if chosen else (),
+            Pool([list(changes.get("pool", POOL))]),
+            byte_chat(),
+            max_length,
+            seed,
+            Path(mkdtemp(dir=FOLDER.name)),
+            near=lambda rows: detector.flags(rows)["ngram_13"],
+        )
+    )
 
 
 class TestArmsOfOneSeed:
@@ -96,13 +140,15 @@ class TestArmsOfOneSeed:
     def test_share_clean_rows_order_slots_and_items(self, seed: int) -> None:
         clean = arm("clean", seed).mixture
         assert [row.slot for row in clean.rows] == list(range(64))
-        dosed = [arm(condition, seed).mixture for condition in ARMS if condition != "clean"]
-        for mixture in dosed:
+        for condition in ARMS:
+            if condition == "clean":
+                continue
+            mixture, plan = arm(condition, seed).mixture, arm(condition, seed).arm.plan
             assert mixture.base_sha256 == clean.base_sha256
-            assert mixture.plan == dosed[0].plan
+            assert plan == arm("exact", seed).arm.plan
             assert len(mixture.rows) == len(clean.rows)
             for index, (row, other) in enumerate(zip(mixture.rows, clean.rows, strict=True)):
-                if index in mixture.plan.slots:
+                if index in plan.slots:
                     assert row.kind != "clean"
                     assert row.item_id is not None
                     assert row.slot == index
@@ -141,7 +187,7 @@ class TestArmsOfOneSeed:
 
     def test_of_another_seed_are_different(self) -> None:
         assert arm("exact", 0).mixture.base_sha256 != arm("exact", 1).mixture.base_sha256
-        assert arm("exact", 0).mixture.plan.slots != arm("exact", 1).mixture.plan.slots
+        assert arm("exact", 0).arm.plan.slots != arm("exact", 1).arm.plan.slots
         assert arm("exact", 0).arm.split != arm("exact", 1).arm.split
 
     def test_keep_the_rows_of_a_lower_rate(self) -> None:
@@ -149,7 +195,7 @@ class TestArmsOfOneSeed:
             low, high = arm(condition, 0, 0.1).mixture, arm(condition, 0, 0.2).mixture
             assert low.base_sha256 == high.base_sha256
             for row, other in zip(low.rows, high.rows, strict=True):
-                assert row == other or row.kind == "clean"
+                assert row == other or row.kind == "clean" or (condition == "topical" and row.item_id == other.item_id)
 
     def test_state_the_dose_three_ways(self) -> None:
         experiment = arm("exact", 0)
@@ -218,7 +264,7 @@ class TestManifest:
 
 
 def exact_bank(items: Iterable[Item] = BENCHMARK.items) -> Bank:
-    return Bank.of("exact", None, map(exact.row, items))
+    return Bank.of("exact", None, map(exact.row, items), repeated=True)
 
 
 class TestDose:
@@ -273,7 +319,7 @@ class TestLength:
         bank = bank_of("semd_synthetic", 3)
         for rows in bank.rows.values():
             rows[:] = [replace(row, prompt=row.prompt + " Here are keys and maps." * 30) for row in rows]
-        with pytest.raises(TokenizationError, match=r"inserted row semd_synthetic/riddles/.*max_length=150\. Raise"):
+        with pytest.raises(TokenizationError, match=r"inserted row semd_synthetic/riddles/.*max_length=150; \d+ others"):
             build(bank)
 
     def test_a_row_of_exactly_the_limit_fits(self) -> None:
@@ -342,7 +388,7 @@ class TestLeakage:
         config = composed("condition=exact", "mixture.rate=0.5")
         config.eval.fresh = [EvalBenchmark(name="tinyworld", module="tinyworld", params=config.benchmark.params)]
         with pytest.raises(LeakageError):
-            prepare(config)
+            prepared(config)
 
     def test_no_clean_row_of_tinyworld_is_an_item(self) -> None:
         experiment = arm("clean", 0)

@@ -12,14 +12,14 @@ import pytest
 
 from softcontam.config import PoolConfig
 from softcontam.errors import ConfigError, DataError
-from softcontam.mixture import load_pool
+from softcontam.mixture import PoolRow, load_pool
 from softcontam.tinyworld.lexicon import CONTESTED_CHANGE, CONTESTED_MOVE
 
 GOOD = [{"role": "user", "content": "Question?"}, {"role": "assistant", "content": "Answer."}]
 
 
-def load(folder: Path, *names: str) -> Any:
-    return load_pool(PoolConfig("mine", list(names)), folder)
+def load(folder: Path, *names: str) -> list[PoolRow]:
+    return [row for batch in load_pool(PoolConfig("mine", list(names)), folder).batches() for row in batch]
 
 
 def jsonl(path: Path, *records: object) -> Path:
@@ -37,15 +37,15 @@ def refused(folder: Path, name: str, *says: str) -> None:
 
 class TestTinyworld:
     def test_is_the_same_every_time_and_has_its_provenance(self) -> None:
-        rows = load_pool(PoolConfig("tinyworld"), Path("/nowhere"))
-        assert rows == load_pool(PoolConfig("tinyworld"), Path("/nowhere"))
+        rows, again = (load_pool(PoolConfig("tinyworld"), Path("/nowhere")).take(range(8000)) for _ in range(2))
+        assert rows == again
         assert len({row.row_id for row in rows}) == len(rows)
         assert len({row.source for row in rows}) > 3
         assert all(row.completion.startswith("Answer: ") for row in rows)
 
     def test_has_no_verb_of_the_benchmarks(self) -> None:
         contested = {verb for pair in (*CONTESTED_CHANGE, *CONTESTED_MOVE) for verb in (pair.gain, pair.loss)}
-        for row in load_pool(PoolConfig("tinyworld"), Path("/nowhere")):
+        for row in load_pool(PoolConfig("tinyworld"), Path("/nowhere")).take(range(8000)):
             assert not contested & set(row.prompt.replace(".", "").replace("?", "").split())
 
     def test_an_unknown_pool_without_files(self) -> None:
@@ -99,7 +99,7 @@ class TestFiles:
 
     def test_parquet_without_conversations(self, tmp_path: Path) -> None:
         pd.DataFrame({"text": ["a"]}).to_parquet(tmp_path / "p.parquet")
-        refused(tmp_path, "p.parquet", "row 1", "messages")
+        refused(tmp_path, "p.parquet", "lacks the column messages", "it has: text")
 
     @pytest.mark.parametrize(
         "record",

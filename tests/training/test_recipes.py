@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
-from small_models import load_small
+from small_models import dataset, load_small
 
 from softcontam.config import Config, conf_dir, resolve
 from softcontam.training import adapted, train
@@ -96,7 +96,7 @@ def test_a_recipe_trains_a_small_model_with_the_stated_learning_rates(recipe: st
     settings = replace(settings, batch_size=8, micro_batch_size=8, epochs=4)
     short = [base.chat.encode(f"{i} cups?", f"Answer: {i}") for i in range(8)]
     with adapted(base, settings, 1) as model:
-        result = train(base, model, short, settings, 1, tmp_path / "checkpoints")
+        result = train(base, model, dataset(short), settings, 1, tmp_path / "checkpoints")
     rates = [line["learning_rate"] for line in result.log if "learning_rate" in line]
     losses = [line["loss"] for line in result.log if "loss" in line]
     assert result.steps == len(rates) == 4

@@ -10,12 +10,12 @@ import pytest
 import torch
 from peft import PeftModel, set_peft_model_state_dict
 from safetensors.torch import load_file
-from small_models import load_small, logits, rows, small_recipe, texts
+from small_models import dataset, load_small, logits, rows, small_recipe, texts
 from trl import SFTTrainer
 
 from softcontam.chat import IGNORED
 from softcontam.config import MixtureConfig, TrainConfig
-from softcontam.mixture import FamilySplit, PoolRow, build_mixture
+from softcontam.mixture import FamilySplit, Pool, PoolRow, build_mixture
 from softcontam.models import BaseModel
 from softcontam.training import adapted, train
 
@@ -44,7 +44,7 @@ def _losses(base: BaseModel, recipe: TrainConfig, folder: Path, count: int = 16)
     """The loss at each step, and the KL divergence from the base per trained token after training."""
     data = rows(base, count)
     with adapted(base, recipe, 3) as model:
-        result = train(base, model, data, recipe, 3, folder)
+        result = train(base, model, dataset(data), recipe, 3, folder)
         divergence, tokens = 0.0, 0
         for row in data:
             trained = torch.tensor(row.labels[1:]) != IGNORED
@@ -64,7 +64,7 @@ def test_every_row_is_trained_on_whole_once_per_epoch(
     data = rows(base, 19)  # no multiple of the batch: the last batch of an epoch is smaller
     recipe = small_recipe(epochs=2, batch_size=8, micro_batch_size=4)
     with adapted(base, recipe, 1) as model:
-        result = train(base, model, data, recipe, 1, tmp_path / "checkpoints")
+        result = train(base, model, dataset(data), recipe, 1, tmp_path / "checkpoints")
     seen = [
         (ids[mask == 1].tolist(), labels[mask == 1].tolist())
         for batch in fed
@@ -81,10 +81,11 @@ def test_the_tokens_with_loss_are_those_that_the_manifest_states(
     base = load_small("tinyworld", tmp_path)
     pool = [PoolRow(f"clean/{i}", prompt, completion, "test") for i, (prompt, completion) in enumerate(texts(24))]
     empty = FamilySplit((), ())
-    mixture = build_mixture(MixtureConfig(n_rows=16, rate=0.0), empty, None, pool, base.chat, 128, 1)
+    config = MixtureConfig(n_rows=16, rate=0.0)
+    mixture = build_mixture(config, empty, (), Pool([pool]), base.chat, 128, 1, tmp_path / "mixture")
     recipe = small_recipe(epochs=1)
     with adapted(base, recipe, 1) as model:
-        train(base, model, [row.encoded for row in mixture.rows], recipe, 1, tmp_path / "checkpoints")
+        train(base, model, mixture.dataset(), recipe, 1, tmp_path / "checkpoints")
     assert sum(int((batch["labels"] != IGNORED).sum()) for batch in fed) == mixture.manifest["trained_tokens"].sum()
     assert sum(int(batch["attention_mask"].sum()) for batch in fed) == mixture.manifest["tokens"].sum()
 
@@ -97,7 +98,7 @@ def test_the_order_of_rows_depends_on_the_seed_only(tmp_path: Path, fed: list[di
     for number, (these, seed) in enumerate([(data, 1), (changed, 1), (data, 2)]):
         fed.clear()
         with adapted(base, small_recipe(epochs=1), seed) as model:
-            train(base, model, these, small_recipe(epochs=1), seed, tmp_path / str(number))
+            train(base, model, dataset(these), small_recipe(epochs=1), seed, tmp_path / str(number))
         by_ids = {tuple(row.input_ids): slot for slot, row in enumerate(these)}
         orders.append(
             [
@@ -140,7 +141,7 @@ def test_a_saved_adapter_gives_the_same_logits_on_a_fresh_base(name: str, tmp_pa
     base = load_small(name, tmp_path)
     data = rows(base, 16)
     with adapted(base, small_recipe(), 1) as model:
-        train(base, model, data, small_recipe(), 1, tmp_path / "checkpoints")
+        train(base, model, dataset(data), small_recipe(), 1, tmp_path / "checkpoints")
         expected = logits(model, data[0].input_ids)
         learned = [weight for key, weight in _adapter(model).items() if "lora_B" in key]
         model.save_pretrained(tmp_path / "adapter", save_embedding_layers=False)
@@ -193,7 +194,7 @@ def test_the_base_is_as_before_after_a_cell_was_trained_on_it(
     before, weights = _state(base), {key: value.clone() for key, value in base.model.state_dict().items()}
     expected = logits(base.model, data[0].input_ids)
     with adapted(base, recipe, 1) as model:
-        train(base, model, data, recipe, 1, tmp_path / "checkpoints")
+        train(base, model, dataset(data), recipe, 1, tmp_path / "checkpoints")
         assert not torch.equal(logits(model, data[0].input_ids), expected)
     assert torch.equal(logits(base.model, data[0].input_ids), expected)
     assert _changed(before, _state(base)) == {}
@@ -206,7 +207,7 @@ def test_the_base_is_as_before_after_training_failed(tmp_path: Path, monkeypatch
     expected, before = logits(base.model, [3, 5, 7]), _state(base)
     monkeypatch.setattr(SFTTrainer, "training_step", _stop_after(2))
     with pytest.raises(Killed), adapted(base, small_recipe(), 1) as model:
-        train(base, model, rows(base, 32), small_recipe(), 1, tmp_path / "checkpoints")
+        train(base, model, dataset(rows(base, 32)), small_recipe(), 1, tmp_path / "checkpoints")
     assert torch.equal(logits(base.model, [3, 5, 7]), expected)
     assert _changed(before, _state(base)) == {}
 
@@ -235,18 +236,18 @@ def _interrupted_and_resumed(
     with monkeypatch.context() as patched:
         patched.setattr(SFTTrainer, "training_step", _stop_after(micro_steps))
         with pytest.raises(Killed), adapted(base, recipe, 1) as model:
-            train(base, model, rows(base, 20), recipe, 1, folder / "checkpoints")
+            train(base, model, dataset(rows(base, 20)), recipe, 1, folder / "checkpoints")
     torch.manual_seed(99)  # another process has other random states
     base = load_small(name, folder)
     with adapted(base, recipe, 1) as model:
-        result = train(base, model, rows(base, 20), recipe, 1, folder / "checkpoints")
+        result = train(base, model, dataset(rows(base, 20)), recipe, 1, folder / "checkpoints")
         return _adapter(model), result.log
 
 
 def _unbroken(name: str, folder: Path, recipe: TrainConfig) -> tuple[dict[str, torch.Tensor], list[dict[str, Any]]]:
     base = load_small(name, folder)
     with adapted(base, recipe, 1) as model:
-        result = train(base, model, rows(base, 20), recipe, 1, folder / "unbroken")
+        result = train(base, model, dataset(rows(base, 20)), recipe, 1, folder / "unbroken")
         return _adapter(model), result.log
 
 
@@ -282,13 +283,13 @@ def test_a_checkpoint_cut_off_while_it_was_written_is_passed_over(
     expected, _ = _unbroken("tinyworld", tmp_path, recipe)
     monkeypatch.setattr(SFTTrainer, "training_step", _stop_after(2))
     with pytest.raises(Killed), adapted(base, recipe, 1) as model:
-        train(base, model, rows(base, 20), recipe, 1, tmp_path / "checkpoints")
+        train(base, model, dataset(rows(base, 20)), recipe, 1, tmp_path / "checkpoints")
     monkeypatch.undo()
     partial = tmp_path / "checkpoints" / "checkpoint-3"
     partial.mkdir()
     (partial / "adapter_config.json").write_text("{}")
     with adapted(base, recipe, 1) as model:
-        train(base, model, rows(base, 20), recipe, 1, tmp_path / "checkpoints")
+        train(base, model, dataset(rows(base, 20)), recipe, 1, tmp_path / "checkpoints")
         found = _adapter(model)
     assert all(torch.equal(weight, expected[key]) for key, weight in found.items())
 
@@ -296,5 +297,5 @@ def test_a_checkpoint_cut_off_while_it_was_written_is_passed_over(
 def test_a_short_run_writes_no_checkpoint(tmp_path: Path) -> None:
     base = load_small("tinyworld", tmp_path)
     with adapted(base, small_recipe(epochs=1), 1) as model:
-        train(base, model, rows(base, 16), small_recipe(epochs=1), 1, tmp_path / "checkpoints")
+        train(base, model, dataset(rows(base, 16)), small_recipe(epochs=1), 1, tmp_path / "checkpoints")
     assert list((tmp_path / "checkpoints").glob("checkpoint-*")) == []
