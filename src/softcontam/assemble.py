@@ -115,6 +115,7 @@ def choose_rows(config: Config, arm: Arm, chat: Chat) -> Chosen | None:
         chat,
         config.train.max_length,
         config.seeds.mixture or 0,
+        admitted=(*condition.differs, *config.mixture.differs),
         filtered=finder(_split_items(arm), condition.filter, embedder) if condition.filter else None,
         near_held_out=finder(held_out, config.mixture.near_filter, embedder),
         leave_out=config.mixture.near_held_out == "leave_out",

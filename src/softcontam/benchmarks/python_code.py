@@ -82,6 +82,23 @@ def syntax_tree(code: str) -> ast.Module | None:
             return None
 
 
+def without_comments(code: str) -> str:
+    """The code as the syntax tree has it, without comments and docstrings; code that is not Python as it is."""
+    tree = syntax_tree(code)
+    if tree is None:
+        return code
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                node.body = node.body[1:] or ([] if isinstance(node, ast.Module) else [ast.Pass()])
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
 def entry_point(code: str, tests: Sequence[str]) -> str | None:
     """The function of ``code`` that the tests call first, or None."""
     defined = {node.name for node in _functions(code)}

@@ -9,7 +9,8 @@ equivalent and subset, the strict count). ``params.kind`` is ``semd_synthetic`` 
 * ``python``: the prompt is worded as the benchmark's own (:func:`~softcontam.benchmarks.python_code.task_prompt`), with
   ``text_b`` as the task and the first line of the function (name and parameters, as in ``code_b``) in place of the
   item's tests, none of which is shown; the completion is ``code_b`` (or the item's own solution where the pair has no
-  code) as one fenced block.
+  code) as one fenced block. ``params.comments: false`` leaves comments and docstrings of the code out: the LLM that
+  wrote the rewrites of MBPP explained every step, which no item's own solution does.
 * ``completion``: ``text_b`` is a whole function with a docstring. The prompt asks, in the benchmark's own words, to
   complete what stands up to the docstring's end; the completion is all of it as one fenced block. Texts that are no
   such function (some back-translated ones are no Python) are left out.
@@ -42,15 +43,22 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from softcontam.benchmarks import Item
 from softcontam.benchmarks.humaneval import completion_prompt
-from softcontam.benchmarks.python_code import definition, fence, parse_block, task_prompt, up_to_docstring
+from softcontam.benchmarks.python_code import (
+    definition,
+    fence,
+    parse_block,
+    task_prompt,
+    up_to_docstring,
+    without_comments,
+)
 from softcontam.config import BankConfig
 from softcontam.duplicates.bank import BankRow
+from softcontam.duplicates.distance import bigram_overlap
 from softcontam.duplicates.jsonl import bank_file, check_params, read_lines, text_field
 from softcontam.errors import ConfigError, DataError
 
@@ -133,11 +141,12 @@ class _Settings:
     template: str
     match_types: tuple[str, ...]
     single_texts: bool
+    comments: bool
 
 
 def _settings(config: BankConfig) -> _Settings:
     known: dict[str, type | tuple[type, ...]] = {"template": str, "kind": str, "match_types": (list, tuple)}
-    check_params(config, {**known, "single_texts": bool})
+    check_params(config, {**known, "single_texts": bool, "comments": bool})
     kind = config.params.get("kind", "semd_synthetic")
     if kind not in KINDS:
         raise ConfigError(f"bank source labelled_pairs: params.kind={kind!r}, expected one of {', '.join(KINDS)}.")
@@ -158,13 +167,10 @@ def _settings(config: BankConfig) -> _Settings:
         raise ConfigError(
             f"bank source labelled_pairs: params.match_types={list(match_types)}, choose from {', '.join(MATCH_TYPES)}."
         )
-    return _Settings(str(config.path), kind, template, match_types, single_texts)
-
-
-def bigram_overlap(text: str, item_text: str) -> float:
-    """The share of the word pairs of ``text`` that ``item_text`` has too; 0 for a text of one word."""
-    own, other = _bigrams(text), set(_bigrams(item_text))
-    return sum(pair in other for pair in own) / len(own) if own else 0.0
+    comments = bool(config.params.get("comments", True))
+    if not comments and template != "python":
+        raise ConfigError("bank source labelled_pairs: params.comments has no meaning but for template python.")
+    return _Settings(str(config.path), kind, template, match_types, single_texts, comments)
 
 
 def _row(record: dict[str, Any], where: str, item: Item, settings: _Settings) -> BankRow | None:
@@ -173,7 +179,7 @@ def _row(record: dict[str, Any], where: str, item: Item, settings: _Settings) ->
     pair_id = text_field(record, "pair_id", where)
     compared, prompt, completion = text, text, item.target
     if settings.template == "python":
-        prompt, completion = _python_turns(record, where, item, text)
+        prompt, completion = _python_turns(record, where, item, text, settings)
     elif settings.template == "completion":
         start = up_to_docstring(text)
         if start is None:
@@ -213,7 +219,7 @@ def _corpus_turns(text: str, single_texts: bool) -> tuple[str, str] | None:
     return (REQUEST, text.strip()) if single_texts and len(words) >= MIN_WORDS else None
 
 
-def _python_turns(record: dict[str, Any], where: str, item: Item, text: str) -> tuple[str, str]:
+def _python_turns(record: dict[str, Any], where: str, item: Item, text: str, settings: _Settings) -> tuple[str, str]:
     """Prompt and completion of a Python task."""
     name = item.meta.get("entry_point")
     if not name:
@@ -222,7 +228,8 @@ def _python_turns(record: dict[str, Any], where: str, item: Item, text: str) -> 
     line = definition(code, name)
     if line is None:
         raise DataError(f"{where}: code_b defines no function {name!r}, which {item.item_id} is tested by.")
-    return task_prompt(text, definition=line, style=item.response_style), fence(code)
+    written = code if settings.comments else without_comments(code)
+    return task_prompt(text, definition=line, style=item.response_style), fence(written)
 
 
 def _reworded(item: Item, text: str) -> str:
@@ -267,8 +274,3 @@ def _similarity(record: dict[str, Any], where: str) -> float | None:
 
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
-
-
-def _bigrams(text: str) -> list[tuple[str, str]]:
-    words = _plain(text).split()
-    return list(pairwise(words))

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from softcontam.benchmarks import Item
 from softcontam.config import derive_seed
 from softcontam.duplicates.bank import BankRow
-from softcontam.duplicates.labelled_pairs import bigram_overlap
+from softcontam.duplicates.distance import bigram_overlap
 from softcontam.errors import ConfigError
 
 LEVELS = ("case_punctuation", "typo", "synonym_few", "sentence_prefix")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -71,6 +71,7 @@ def choose(
     max_length: int,
     seed: int,
     *,
+    admitted: Collection[str] = (),
     filtered: Finds | None = None,
     near_held_out: Finds | None = None,
     leave_out: bool = False,
@@ -78,6 +79,7 @@ def choose(
     """Choose a row for every slot of the plan.
 
     Args:
+        admitted: quantities of :data:`~softcontam.config.MATCHED` that the arm may differ in.
         filtered: the condition's decontamination filter; what it finds is taken out again.
         near_held_out: finds rows that are near a held-out item; they are refused, or left out if ``leave_out``.
 
@@ -96,7 +98,8 @@ def choose(
     wanted = [reference[exact_rows[item.item_id][0].sha256] for item in plan.items]
     picked = _draw(plan, rows, bank.repeated, seed)
     if not bank.from_pool:  # a placebo is a random sample of the pool, whatever its length
-        _exchange(_groups(plan, bank.repeated), plan, rows, picked, encoded, wanted, random.Random(f"{seed}:exchange"))
+        rng = random.Random(f"{seed}:exchange")
+        _exchange(_groups(plan, bank.repeated), plan, rows, picked, encoded, _Goal(wanted, admitted), rng)
     insertions = [
         Insertion(slot, item, row, encoded[row.sha256])
         for slot, item, row in zip(plan.slots, plan.items, picked, strict=True)
@@ -135,17 +138,16 @@ def _exchange(
     rows: Mapping[str, Sequence[BankRow]],
     picked: list[BankRow],
     encoded: Mapping[str, EncodedRow],
-    wanted: Sequence[EncodedRow],
+    goal: _Goal,
     rng: random.Random,
 ) -> None:
     """Exchange picked rows for unused ones of the same item, group after group, as long as the sums come nearer."""
-    goal = np.array([sum(len(one.input_ids) for one in wanted), sum(one.trained_tokens for one in wanted)], dtype=float)
-    sizes = {key: np.array([len(one.input_ids), one.trained_tokens], dtype=float) for key, one in encoded.items()}
+    sizes = {key: _size(one) for key, one in encoded.items()}
     total = np.sum([sizes[row.sha256] for row in picked], axis=0)
     used = {row.row_id for row in picked}
     for _ in range(ROUNDS):
         for group in rng.sample(groups, len(groups)):
-            if _distance(total, goal) <= NEAR_ENOUGH:
+            if goal.reached(total):
                 return
             now = picked[group[0]]
             others = rows[plan.items[group[0]].item_id]
@@ -154,17 +156,41 @@ def _exchange(
                 continue
             rest = total - len(group) * sizes[now.sha256]
             changed = {row.row_id: rest + len(group) * sizes[row.sha256] for row in free}
-            best = min(free, key=lambda row: _distance(changed[row.row_id], goal))
-            if _distance(changed[best.row_id], goal) < _distance(total, goal):
+            best = min(free, key=lambda row: goal.distance(changed[row.row_id]))
+            if goal.distance(changed[best.row_id]) < goal.distance(total):
                 total = changed[best.row_id]
                 used.symmetric_difference_update((now.row_id, best.row_id))
                 for place in group:
                     picked[place] = best
 
 
-def _distance(total: NDArray[np.float64], goal: NDArray[np.float64]) -> float:
-    """The larger of the two relative differences."""
-    return float(np.max(np.abs(total - goal) / np.maximum(goal, 1.0)))
+def _size(row: EncodedRow) -> NDArray[np.float64]:
+    """Tokens and trained tokens, the quantities of :data:`_QUANTITIES`."""
+    return np.array([len(row.input_ids), row.trained_tokens], dtype=np.float64)
+
+
+_QUANTITIES = ("tokens", "trained_tokens")
+
+
+class _Goal:
+    """The sums of the exact rows. What an arm may differ in is only brought near once the rest is."""
+
+    def __init__(self, wanted: Sequence[EncodedRow], admitted: Collection[str]) -> None:
+        self._sums = np.maximum(np.sum([_size(one) for one in wanted], axis=0), 1.0)
+        self._needed = np.array([name not in admitted for name in _QUANTITIES])
+
+    def distance(self, total: NDArray[np.float64]) -> float:
+        """The largest relative difference of what is needed; below :data:`NEAR_ENOUGH` by that of the others."""
+        needed, other = self._differences(total)
+        return needed if needed > NEAR_ENOUGH else NEAR_ENOUGH * other / (1 + other)
+
+    def reached(self, total: NDArray[np.float64]) -> bool:
+        """Whether all sums are near enough."""
+        return max(self._differences(total)) <= NEAR_ENOUGH
+
+    def _differences(self, total: NDArray[np.float64]) -> tuple[float, float]:
+        differences = np.abs(total - self._sums) / self._sums
+        return float(differences[self._needed].max(initial=0)), float(differences[~self._needed].max(initial=0))
 
 
 _encoded: WeakKeyDictionary[Chat, dict[str, EncodedRow]] = WeakKeyDictionary()
