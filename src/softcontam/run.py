@@ -20,7 +20,6 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from softcontam.arms import lay_out
-from softcontam.assemble import chat_of, choose_rows, estimated_matching
 from softcontam.config import Config, conf_dir, resolve
 from softcontam.environment import git_revision
 from softcontam.errors import ConfigError, SoftcontamError
@@ -67,6 +66,8 @@ class _Composed:
 
     def _try(self, config: Config) -> None:
         """Go through all that can be gone through without the model: layout, rows, matching, sandbox."""
+        from softcontam.assemble import chat_of, choose_rows, estimated_matching  # slow, and not needed once all is done
+
         arm = lay_out(config)
         if config.eval.samples and any(one.benchmark.submission for one in arm.item_sets):
             working(config.sandbox.backend, config.sandbox.allow_unsafe)
