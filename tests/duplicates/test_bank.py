@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from tiny_cells import made_up_benchmark
@@ -37,6 +39,11 @@ def with_sha(path: Path, **texts: Any) -> Path:
     """A bank whose second row has other texts and the sha256 that belongs to them."""
     row = replace(FULL, **texts)
     return damaged(path, **texts, sha256=row.sha256)
+
+
+def material(rows: Callable[[str], list[BankRow]]) -> Material:
+    """What a bank is opened from where only rows by kind matter."""
+    return Material(BENCHMARK.items, {}, rows, lambda most, least: [], lambda pairs: np.zeros(len(pairs)))
 
 
 class TestFile:
@@ -170,10 +177,8 @@ class TestOpen:
 
         def open_it(kind: str, level: str | None = None, **changes: Any) -> Bank:
             config = BenchmarkConfig("riddles", "riddles", banks={kind: replace(source, **changes)})
-            material = Material(
-                BENCHMARK.items, {}, lambda kind: bank_rows(kind, config, BENCHMARK.items, tmp_path), lambda *_: []
-            )
-            return open_bank(ConditionConfig(kind, level), material)
+            rows = partial(bank_rows, config=config, items=BENCHMARK.items, data=tmp_path)
+            return open_bank(ConditionConfig(kind, level), material(rows))
 
         return open_it
 
@@ -202,8 +207,7 @@ class TestOpen:
             opened("format_only")
 
     def test_exact_needs_no_bank_and_is_the_item(self) -> None:
-        material = Material(BENCHMARK.items, {}, lambda kind: [], lambda *_: [])
-        bank = open_bank(ConditionConfig("exact"), material)
+        bank = open_bank(ConditionConfig("exact"), material(lambda kind: []))
         for item in BENCHMARK.items:
             assert bank.rows[item.item_id] == [exact.row(item)]
             assert (exact.row(item).prompt, exact.row(item).completion) == (item.prompt, item.target)
