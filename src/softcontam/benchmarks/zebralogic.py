@@ -80,8 +80,9 @@ class Solved:
 def load(config: BenchmarkConfig | EvalBenchmark, data: Path) -> Benchmark:
     """The puzzles in the order of the hub, with their families.
 
-    ``meta`` holds ``size`` and ``stratum`` (``5*6``: 5 houses, 6 attributes), ``n_houses``, ``n_attributes``,
-    ``chance`` (that a guess solves this puzzle) and ``solution`` (houses, their attributes, values).
+    ``meta`` holds ``task`` (the puzzle's text), ``size`` and ``stratum`` (``5*6``: 5 houses, 6 attributes),
+    ``n_houses``, ``n_attributes``, ``chance`` (that a guess solves this puzzle) and ``solution`` (houses, their
+    attributes, values).
 
     Raises:
         ConfigError: an unknown setting or response style.
@@ -229,14 +230,15 @@ def _item(puzzle: Solved, config: BenchmarkConfig | EvalBenchmark) -> Item:
     else:
         ask = f"Think step by step, then end with a line that holds `Answer: ` and {wanted}."
     item_id = f"zebralogic/{puzzle.record.text('id')}"
-    size = puzzle.record.text("size")
+    size, task = puzzle.record.text("size"), puzzle.record.text("puzzle").strip()
     return Item(
         item_id=item_id,
         benchmark=config.name,
         family=item_id,
-        prompt=f"{puzzle.record.text('puzzle').strip()}\n\n{ask}\n\n{form}",
+        prompt=f"{task}\n\n{ask}\n\n{form}",
         target=gold_text(json.dumps(grid), config.response_style),
         meta={
+            "task": task,
             "size": size,
             "stratum": size,
             "n_houses": puzzle.puzzle.n_houses,
