@@ -52,6 +52,20 @@ class TestRefusals:
             says=("mixture.copies=7", "6 slots", "mixture.rate=0.1", "mixture.n_rows=64", "Lower the copies"),
         )  # fmt: skip
 
+    def test_banks_that_no_condition_could_read(self) -> None:
+        refuses(
+            "++benchmark.banks={semd_syntetic: {source: tinyworld}}",
+            says=("semd_syntetic", "did you mean semd_synthetic"),
+        )
+        refuses(
+            "condition=topical", "benchmark.banks.topical.source=parquet",
+            says=("benchmark.banks.topical.path", "source parquet"),
+        )  # fmt: skip
+        refuses("benchmark.only_items_with=[near]", says=("only_items_with", "near", "semd_synthetic"))
+
+    def test_a_dose_larger_than_the_mixture(self) -> None:
+        refuses("condition=dose_ladder", "condition.ladder=[0,100]", says=("dose of 100", "6 slots"))
+
     @pytest.mark.parametrize("ladder", ["[0]", "[-1,2]", "[1,1]"])
     def test_a_ladder_of_nothing(self, ladder: str) -> None:
         refuses("condition=dose_ladder", f"condition.ladder={ladder}", says=("condition.ladder=", "above 0"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -72,7 +73,7 @@ class BankConfig:
 
     ``source``: ``tinyworld`` (generated and certified by the solver), ``parquet`` (a bank file),
     ``labelled_pairs`` (a JSONL of pairs), ``nearest`` (nearest non-duplicates in an SFT corpus), ``rules`` (rewritten
-    by rule and certified) or ``corpus`` (rows of a corpus or of another split, whatever item they stand for).
+    by rule and certified) or ``corpus`` (rows of a corpus or of another split that stand for no item).
     """
 
     source: str = MISSING
@@ -152,10 +153,10 @@ class MixtureConfig:
     all arms alike. ``placement``: slots anywhere (``uniform``, rows shuffled each epoch), or in the
     first or last third of rows that are trained on in their order (``early``, ``late``), in every epoch.
     ``tolerance``: share of the mixture's tokens by which an arm may differ from exact duplicates in the same slots.
-    ``differs`` admits what of :data:`MATCHED` arms may differ in all the same; the report states it. ``filters``: standard decontamination filters whose
-    verdict on every inserted row is recorded, ``clean_filters`` those for clean rows. ``near_filter`` says which clean
-    rows count as near a benchmark item; ``near_clean_rows``: ``keep`` them and warn, or ``drop`` them, in all arms
-    alike. ``near_held_out``: ``refuse`` an inserted row that ``near_filter`` finds near a held-out item, or
+    ``differs`` admits what of :data:`MATCHED` arms may differ in all the same; the report states it. ``filters``:
+    standard decontamination filters whose verdict on every inserted row is recorded, ``clean_filters`` those for clean
+    rows. ``near_filter`` says which clean rows count as near a benchmark item; ``near_clean_rows``: ``keep`` them and
+    warn, or ``drop`` them, in all arms alike. ``near_held_out``: ``refuse`` an inserted row that ``near_filter`` finds near a held-out item, or
     ``leave_out`` such rows of the bank. ``embedder``: sentence-embedding model for filters and similarities, or null
     for none.
     """
@@ -387,6 +388,7 @@ def check(config: Config) -> None:
     """
     _check_numbers(config)
     _check_words(config)
+    _check_banks(config.benchmark)
     _check_condition(config)
     if not 0 < config.benchmark.seen_share < 1:
         raise ConfigError(f"benchmark.seen_share={config.benchmark.seen_share} must lie between 0 and 1.")
@@ -471,6 +473,17 @@ def _check_words(config: Config) -> None:
             raise ConfigError(f"{key}={value} is unknown. Choose one of: {', '.join(known)}.")
 
 
+def _check_banks(benchmark: BenchmarkConfig) -> None:
+    """The kinds that have a bank."""
+    for kind in benchmark.banks:
+        if kind not in KINDS[1:]:
+            near = get_close_matches(kind, KINDS[1:], 1)
+            raise ConfigError(
+                f"benchmark.banks.{kind}: {kind} is no kind of row"
+                f"{f', did you mean {near[0]}' if near else ''}. There are: {', '.join(KINDS[1:])}."
+            )
+
+
 def _check_condition(config: Config) -> None:
     """The condition and its dose; a clean cell has none, whatever was asked for."""
     kind = config.condition.kind
@@ -497,12 +510,26 @@ def _check_condition(config: Config) -> None:
             )
     if config.condition.match_level is not None and config.condition.match_to is None:
         raise ConfigError(f"condition.match_level={config.condition.match_level} needs condition.match_to.")
-    for key, named in (("condition.match_to", [config.condition.match_to]), ("mixture.cover", config.mixture.cover)):
+    used = {kind, config.condition.base, config.condition.match_to, *config.mixture.cover}
+    for name in sorted(filter(None, used | set(config.benchmark.only_items_with))):
+        bank = config.benchmark.banks.get(name)
+        if bank is not None and bank.path is None and bank.source in ("parquet", "labelled_pairs", "nearest"):
+            raise ConfigError(
+                f"benchmark.banks.{name}: source {bank.source} needs a file. Set benchmark.banks.{name}.path, relative "
+                "to paths.data."
+            )
+    asked: dict[str, list[str | None]] = {
+        "condition.match_to": [config.condition.match_to],
+        "mixture.cover": [*config.mixture.cover],
+        "benchmark.only_items_with": [*config.benchmark.only_items_with],
+    }
+    for key, named in asked.items():
         for other in filter(None, named):
             if other not in config.benchmark.banks:
                 raise ConfigError(
-                    f"{key}={other}: benchmark={config.benchmark.name} has no bank of that kind. "
-                    f"Add benchmark.banks.{other}, or set {key} to another or none."
+                    f"{key}={other}: benchmark={config.benchmark.name} has no bank of that kind (it has: "
+                    f"{', '.join(sorted(config.benchmark.banks)) or 'none'}). Add benchmark.banks.{other}, or set "
+                    f"{key} to another or none."
                 )
     if config.condition.base in (*BASED_KINDS, "unrelated", "prompt_repetition"):
         raise ConfigError(
@@ -533,5 +560,10 @@ def _check_dose(config: Config) -> None:
         )
     if ladder and mixture.copies is not None:
         raise ConfigError("condition.ladder sets the copies of each item: set mixture.copies=null, or drop the ladder.")
+    if ladder and max(ladder) > count:
+        raise ConfigError(
+            f"condition.ladder={ladder} has a dose of {max(ladder)}, but mixture.rate={mixture.rate} of "
+            f"mixture.n_rows={mixture.n_rows} gives {count} slots. Raise rate or n_rows, or shorten the ladder."
+        )
     if ladder and (min(ladder) < 0 or max(ladder) < 1 or len(set(ladder)) != len(ladder)):
         raise ConfigError(f"condition.ladder={ladder} should hold different numbers of copies, at least one above 0.")

@@ -66,7 +66,8 @@ class _Composed:
 
     def _try(self, config: Config) -> None:
         """Go through all that can be gone through without the model: layout, rows, matching, sandbox."""
-        from softcontam.assemble import chat_of, choose_rows, estimated_matching  # slow, and not needed once all is done
+        # slow to import, and not needed by a launch with nothing to do
+        from softcontam.assemble import chat_of, choose_rows, estimated_matching
 
         arm = lay_out(config)
         if config.eval.samples and any(one.benchmark.submission for one in arm.item_sets):

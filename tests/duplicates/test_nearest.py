@@ -2,6 +2,7 @@ import json
 import re
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from omegaconf import OmegaConf
 
 from softcontam.benchmarks import Benchmark, Item, load_benchmark
-from softcontam.benchmarks.python_code import parse_block, same_code_key
+from softcontam.benchmarks.python_code import parse_block, same_code_key, task_prompt
 from softcontam.config import BankConfig, BenchmarkConfig
-from softcontam.duplicates.bank import BankRow, bank_rows
+from softcontam.duplicates import BankRow, bank_rows
+from softcontam.duplicates import nearest as source
 from softcontam.errors import ConfigError, DataError
 
 
@@ -46,7 +48,7 @@ def nearest(folder: Path, items: list[Item], **params: Any) -> dict[str, list[st
     """Chosen corpus ids by item."""
     settings = {"max_cosine": 0.7, "per_item": 2, "template": "python", **params}
     found: dict[str, list[str]] = {}
-    for row in bank_rows("topical", BankConfig("nearest", "sft.jsonl", settings), items, folder):
+    for row in source.rows(BankConfig("nearest", "sft.jsonl", settings), items, folder):
         found.setdefault(row.item_id, []).append(row.row_id.removeprefix("topical/"))
     return found
 
@@ -66,11 +68,9 @@ def mbpp(shipped: BenchmarkConfig, data_dir: Path) -> Benchmark:
 
 @pytest.fixture(scope="module")
 def topical(shipped: BenchmarkConfig, mbpp: Benchmark, data_dir: Path) -> list[BankRow]:
-    with_rewrites = {
-        row.item_id for row in bank_rows("semd_synthetic", shipped.banks["semd_synthetic"], mbpp.items, data_dir)
-    }
+    with_rewrites = {row.item_id for row in bank_rows("semd_synthetic", shipped, mbpp.items, data_dir)}
     items = [item for item in mbpp.items if item.item_id in with_rewrites]
-    return bank_rows("topical", shipped.banks["topical"], items, data_dir)
+    return bank_rows("topical", shipped, items, data_dir)
 
 
 def test_shipped_rows_stay_below_the_ceiling_and_no_corpus_row_is_used_twice(topical: list[BankRow]) -> None:
@@ -115,9 +115,9 @@ def test_shipped_bank_is_the_same_again_within_seconds(
     shipped: BenchmarkConfig, mbpp: Benchmark, data_dir: Path
 ) -> None:
     start = time.process_time()
-    first = bank_rows("topical", shipped.banks["topical"], mbpp.items, data_dir)
+    first = bank_rows("topical", shipped, mbpp.items, data_dir)
     assert time.process_time() - start < 10
-    assert first == bank_rows("topical", shipped.banks["topical"], mbpp.items, data_dir)
+    assert first == bank_rows("topical", shipped, mbpp.items, data_dir)
 
 
 def test_nearest_rows_below_the_ceiling_are_chosen_nearest_first(tmp_path: Path) -> None:
@@ -167,8 +167,9 @@ def test_every_item_gets_its_first_row_before_any_gets_its_second(tmp_path: Path
 def test_verbatim_template_keeps_both_turns_and_rows_that_are_no_code(tmp_path: Path) -> None:
     corpus(tmp_path, CORPUS)
     config = BankConfig("nearest", "sft.jsonl", {"max_cosine": 0.9, "per_item": 9})
-    rows = {row.row_id: row for row in bank_rows("topical", config, [REVERSE], tmp_path)}
+    rows = {row.row_id: row for row in source.rows(config, [REVERSE], tmp_path)}
     assert rows["topical/plain text"].completion == "Vowels are letters."
+    assert rows["topical/plain text"].response_style == "corpus"
     assert rows["topical/topical"].prompt == CORPUS[1][1]
 
 
@@ -216,3 +217,19 @@ def test_corpus_without_python_answers_is_refused_under_the_python_template(tmp_
     corpus(tmp_path, [CORPUS[4]])
     with pytest.raises(DataError, match=r"has no row that params\.template=python can use"):
         nearest(tmp_path, [REVERSE])
+
+
+def test_row_in_the_benchmarks_template_has_the_response_style_of_its_item(tmp_path: Path) -> None:
+    corpus(tmp_path, CORPUS)
+    config = BankConfig("nearest", "sft.jsonl", {"max_cosine": 0.9, "per_item": 1, "template": "python"})
+    (row,) = source.rows(config, [replace(VOLUME, response_style="cot")], tmp_path)
+    assert row.response_style == "cot"
+    assert row.prompt.endswith(task_prompt("", style="cot").rsplit("\n\n", 1)[1])
+
+
+def test_row_that_duplicates_an_item_of_a_related_benchmark_is_left_out(tmp_path: Path) -> None:
+    corpus(tmp_path, CORPUS)
+    related = item(7, "Compute how much volume a cube with edge a holds.")
+    config = BankConfig("nearest", "sft.jsonl", {"max_cosine": 0.7, "per_item": 2, "template": "python"})
+    assert [row.row_id for row in source.rows(config, [VOLUME], tmp_path)] == ["topical/volume"]
+    assert source.rows(config, [VOLUME], tmp_path, [related]) == []

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from softcontam.benchmarks import tinyworld as benchmark_module
 from softcontam.benchmarks.item import Item
 from softcontam.config import EvalBenchmark
 from softcontam.duplicates import BankRow, read_bank, write_bank
+from softcontam.duplicates.distance import Similarity, overlap_coefficient
+from softcontam.duplicates.exact import text
+from softcontam.duplicates.matched import matched
 from softcontam.duplicates.tinyworld import CANDIDATES, LEVELS, PER_LEVEL, rows
+from softcontam.tinyworld.generator import essence, premise
+from softcontam.tinyworld.language import read
 from softcontam.tinyworld.lexicon import CHANGE, CONTESTED_CHANGE, NAMES, OBJECTS
 from softcontam.tinyworld.solver import equivalent
 
@@ -173,27 +179,43 @@ class TestTopicalRows:
             }
             (right,) = [answer for words, answer in expected.items() if words in told.question]
             assert row.completion == f"Answer: {right}"
-            kept = (told.people, told.things) == (original.people, original.things)
-            renamed = told.people.isdisjoint(original.people) and told.things.isdisjoint(original.things)
-            assert kept or renamed
+            for own, names, lexicon in ((told.people, original.people, NAMES), (told.things, original.things, OBJECTS)):
+                assert own == names or own <= set(lexicon[12:])
 
     def test_are_not_equivalent_to_any_other_item_either(self) -> None:
         for _, row in made("topical")[:40]:
             assert not any(equivalent(row.prompt, item.prompt) for item in items())
 
+    def test_are_as_similar_to_their_items_as_semds_of_any_level_can_be(self) -> None:
+        similarity = Similarity([text(item) for item in items()])
+        topical, semds = ([row for _, row in made(kind)] for kind in ("topical", "semd_synthetic"))
+        by_id = {item.item_id: text(item) for item in items()}
+        for level in LEVELS:
+            wanted = [row for row in semds if row.level == level]
+            ours = [row.cosine or 0.0 for row in matched(topical, wanted, items(), similarity.cosines)]
+            theirs = similarity.cosines([(f"{row.prompt}\n{row.completion}", by_id[row.item_id]) for row in wanted])
+            assert len(ours) == len(theirs)
+            assert abs(np.mean(ours) - np.mean(theirs)) < 0.03
+            assert overlap_coefficient(ours, theirs) > 0.4
+
 
 class TestNaturalRows:
     def test_are_found_stories_that_the_solver_reads_as_their_item(self) -> None:
-        found = made("semd_natural")
-        assert found
-        for item, row in found:
+        for item, row in made("semd_natural"):
             assert equivalent(row.prompt, item.prompt)
             assert row.prompt != item.prompt
             assert row.completion == item.target
 
-    def test_come_from_different_places_of_the_corpus(self) -> None:
+    def test_nearly_every_item_has_as_many_as_any_other_stories_of_two_steps_included(self) -> None:
+        counts = Counter(row.item_id for _, row in made("semd_natural"))
+        assert sum(count == PER_LEVEL for count in counts.values()) >= 0.98 * len(items())
+
+    def test_come_from_different_places_of_a_corpus_that_does_not_depend_on_the_items(self) -> None:
         sources = [row.source for _, row in made("semd_natural")]
         assert len(set(sources)) == len(sources)
+        few = items()[40:43]
+        of_few = [row for item, row in made("semd_natural") if item in few]
+        assert sorted(map(repr, rows("semd_natural", few))) == sorted(map(repr, of_few))
 
 
 class TestRowsAboutNoItem:
@@ -206,6 +228,35 @@ class TestRowsAboutNoItem:
             (verb, amount), later = told.first, frozenset((opposite[verb], n) for verb, n in told.later)
             assert (told.start, told.first, told.later) not in stories
             assert (told.start, (opposite[verb], amount), later) not in stories
+
+    def test_aligned_rows_share_no_premise_with_an_item(self) -> None:
+        premises = {premise(read(item.prompt)) for item in items()}
+        assert premises.isdisjoint(premise(read(row.prompt)) for _, row in made("benchmark_aligned"))
+
+    def test_aligned_rows_tell_no_story_of_a_fresh_or_internal_hold_out(self) -> None:
+        params = {"world": "holdings", "draw": "fresh", "n_families": 400}
+        hold_outs = [
+            item
+            for part in ("open", "internal")
+            for item in benchmark_module.load(
+                EvalBenchmark(name="other", module="tinyworld", params={**params, "part": part}), Path()
+            ).items
+        ]
+        tower = benchmark_module.load(
+            EvalBenchmark(name="tower", module="tinyworld", params={**params, "world": "tower", "n_families": 5}),
+            Path(),
+        ).items
+        aligned = rows("benchmark_aligned", items(), [*hold_outs, *tower])
+        told = {essence(read(item.prompt)) for item in hold_outs}
+        assert told.isdisjoint(essence(read(row.prompt)) for row in aligned)
+        assert not told.isdisjoint(essence(read(row.prompt)) for row in rows("benchmark_aligned", items()))
+
+    def test_aligned_rows_have_as_many_steps_as_the_items(self) -> None:
+        def two_steps(prompts: list[str]) -> float:
+            return sum(len(read(prompt).steps) == 2 for prompt in prompts) / len(prompts)
+
+        ours = two_steps([row.prompt for _, row in made("benchmark_aligned")])
+        assert abs(ours - two_steps([item.prompt for item in items()])) < 0.1
 
     def test_coverage_expanding_rows_use_no_verb_of_the_benchmark(self) -> None:
         verbs = {verb for pair in CONTESTED_CHANGE for verb in (pair.gain, pair.loss)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,14 @@ from softcontam.benchmarks import tinyworld
 from softcontam.benchmarks.item import Benchmark
 from softcontam.config import EvalBenchmark
 from softcontam.errors import ConfigError
-from softcontam.tinyworld.generator import GENERAL_TASKS, clean_rows, draw_families, draw_problem, format_only_row
+from softcontam.tinyworld.generator import (
+    GENERAL_TASKS,
+    clean_rows,
+    draw_families,
+    draw_problem,
+    format_only_row,
+    found_stories,
+)
 from softcontam.tinyworld.language import HOLDINGS, TOWER, WORLDS, Problem, read
 from softcontam.tinyworld.lexicon import CHANGE, CONTESTED_CHANGE, CONTESTED_MOVE, MOVE, NAMES, OBJECTS
 from softcontam.tinyworld.solver import solve
@@ -175,6 +183,37 @@ class TestRows:
             if task in checks:
                 assert completion == f"Answer: {checks[task](prompt)}", prompt
         assert met == set(GENERAL_TASKS)
+
+    def test_corpus_that_is_searched_is_distributed_as_problems_are_drawn(self) -> None:
+        """Every story of one step that a draw can give is searched for; the counts found are those a draw gives."""
+        verbs = [verb for pair in CONTESTED_CHANGE for verb in (pair.gain, pair.loss)]
+        rng, drawn = random.Random(0), 60_000
+        counts = Counter(
+            (problem.start, problem.steps[0][1])
+            for problem in (draw_problem(HOLDINGS, verbs, rng) for _ in range(drawn))
+            if len(problem.steps) == 1
+        )
+        wanted = [
+            Problem("holdings", "Mia", "pears", start, ((verb, amount),)) for start, amount in counts for verb in verbs
+        ]
+        found = Counter(
+            (told.start, told.steps[0][1]) for _, told, _ in found_stories(wanted, drawn, most=drawn, seed=5)
+        )
+        assert set(found) == set(counts)
+        assert abs(found.total() - counts.total()) < 600
+        assert all(abs(found[key] - count) < 6 * count**0.5 for key, count in counts.items())
+
+    def test_found_stories_tell_the_problem_that_was_searched_for(self) -> None:
+        verbs = [verb for pair in CONTESTED_CHANGE for verb in (pair.gain, pair.loss)]
+        rng = random.Random(1)
+        problems = {draw_problem(HOLDINGS, verbs, rng) for _ in range(50)}
+        numbers = []
+        for number, told, text in found_stories(problems, 400_000, most=3, seed=5):
+            numbers.append(number)
+            assert (read(text).start, read(text).steps) == (told.start, told.steps)
+            assert told in problems
+        assert numbers == sorted(numbers)
+        assert len(numbers) > 60
 
     def test_facts_of_the_clean_pool_never_contradict_each_other(self) -> None:
         answers: dict[str, str] = {}

@@ -97,15 +97,16 @@ def rows(config: BankConfig, items: Sequence[Item], data: Path, others: Sequence
         raise ConfigError(f"bank source nearest: params.template={template!r}, expected python or verbatim.")
     path = bank_file(config, data)
     corpus = read_corpus(path)
-    usable = [row for row in corpus if template == "verbatim" or _python_answer(row) is not None]
+    usable = [row for row in corpus if template == "verbatim" or python_answer(row) is not None]
     if not usable:
         raise DataError(f"{path} has no row that params.template={template} can use. Use another corpus or template.")
-    vectorizer = TfidfVectorizer(analyzer=_words, sublinear_tf=True)
+    vectorizer = TfidfVectorizer(analyzer=task_words, sublinear_tf=True)
     vectorizer.fit([*(item.text for item in items), *(row.user for row in corpus)])
-    near = _cosines(vectorizer, [item.text for item in items], usable)
-    avoided = [*(item.text for item in others), *_rewordings(config, items, data)]
-    nearest = np.vstack([near, _cosines(vectorizer, avoided, usable)]).max(axis=0)
-    allowed = (nearest < ceiling) & ~_same_code([*items, *others], usable)
+    instructions = [row.user for row in usable]
+    near = cosines(vectorizer, [item.text for item in items], instructions)
+    avoided = [*(item.text for item in others), *known_rewordings(config, items, data)]
+    nearest = np.vstack([near, cosines(vectorizer, avoided, instructions)]).max(axis=0)
+    allowed = (nearest < ceiling) & ~same_code([*items, *others], [python_answer(row) or "" for row in usable])
     chosen = _assign(np.where(allowed, near, 0.0), per_item)
     return [
         _row(items[item], usable[index], cosine, float(ceiling), template, str(config.path))
@@ -139,16 +140,16 @@ def read_corpus(path: Path) -> list[CorpusRow]:
     return corpus
 
 
-def _cosines(vectorizer: TfidfVectorizer, texts: Sequence[str], usable: Sequence[CorpusRow]) -> NDArray[np.float64]:
-    """Cosines between texts and the instructions of corpus rows, shape (texts, rows)."""
-    if not texts:
-        return np.zeros((0, len(usable)))
-    product = vectorizer.transform(texts) @ vectorizer.transform([row.user for row in usable]).T
+def cosines(vectorizer: TfidfVectorizer, texts: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
+    """Cosines between texts and others by a fitted vectorizer, shape (texts, others)."""
+    if not texts or not others:
+        return np.zeros((len(texts), len(others)))
+    product = vectorizer.transform(texts) @ vectorizer.transform(others).T
     return np.asarray(product.toarray(), dtype=np.float64)
 
 
-def _rewordings(config: BankConfig, items: Sequence[Item], data: Path) -> list[str]:
-    """The known rewordings of these items."""
+def known_rewordings(config: BankConfig, items: Sequence[Item], data: Path) -> list[str]:
+    """The known rewordings of these items, from the files of ``params.rewordings``."""
     known = {item.item_id for item in items}
     return [
         text_field(record, "text_b", where)
@@ -158,12 +159,11 @@ def _rewordings(config: BankConfig, items: Sequence[Item], data: Path) -> list[s
     ]
 
 
-def _same_code(items: Sequence[Item], usable: Sequence[CorpusRow]) -> NDArray[np.bool_]:
-    """Whether each row's answer is the solution of an item up to names; shape (usable rows,)."""
-    solutions = {same_code_key(parse_block(item.target) or "") for item in items}
-    keys = [same_code_key(_python_answer(row) or "") for row in usable]
+def same_code(items: Sequence[Item], codes: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether each code is the solution of an item up to names, shape (codes,); code without a statement never is."""
     empty = same_code_key("")
-    return np.array([key is not None and key != empty and key in solutions for key in keys], dtype=np.bool_)
+    solutions = {same_code_key(parse_block(item.target) or "") for item in items} - {None, empty}
+    return np.array([same_code_key(code) in solutions for code in codes], dtype=np.bool_)
 
 
 def _assign(near: NDArray[np.float64], per_item: int) -> list[tuple[int, int, float]]:
@@ -186,7 +186,8 @@ def _assign(near: NDArray[np.float64], per_item: int) -> list[tuple[int, int, fl
 def _row(item: Item, row: CorpusRow, cosine: float, ceiling: float, template: str, file: str) -> BankRow:
     prompt, completion = row.user, row.assistant
     if template == "python":
-        prompt, completion = task_prompt(row.user), fence(_python_answer(row) or "")
+        prompt = task_prompt(row.user, style=item.response_style)
+        completion = fence(python_answer(row) or "")
     return BankRow(
         row_id=f"topical/{row.row_id}",
         item_id=item.item_id,
@@ -194,7 +195,7 @@ def _row(item: Item, row: CorpusRow, cosine: float, ceiling: float, template: st
         level=None,
         prompt=prompt,
         completion=completion,
-        response_style="answer",
+        response_style=item.response_style if template == "python" else "corpus",
         source=f"{file} {row.row_id}",
         match_type="related",
         judge=f"tfidf<{ceiling:g}",
@@ -202,7 +203,7 @@ def _row(item: Item, row: CorpusRow, cosine: float, ceiling: float, template: st
     )
 
 
-def _python_answer(row: CorpusRow) -> str | None:
+def python_answer(row: CorpusRow) -> str | None:
     """The answer's code if it is Python with a statement beyond values and assignments, else None."""
     code: str = parse_block(row.assistant) or row.assistant
     tree = syntax_tree(code)
@@ -210,7 +211,7 @@ def _python_answer(row: CorpusRow) -> str | None:
     return code if tree and any(not isinstance(node, plain) for node in tree.body) else None
 
 
-def _words(text: str) -> list[str]:
+def task_words(text: str) -> list[str]:
     """The words of the first paragraph that say something about the task, without their endings."""
     paragraph = re.sub(r"https?://\S+", "", text).strip().split("\n\n")[0]
     words = [word for word in re.findall(r"[\w+#]+", paragraph.lower()) if word not in _STOP]

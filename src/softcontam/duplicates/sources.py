@@ -33,7 +33,7 @@ def bank_rows(
     if bank.source == "tinyworld":
         from softcontam.duplicates import tinyworld
 
-        rows = tinyworld.rows(kind, items)
+        rows = tinyworld.rows(kind, items, others)
     elif bank.source == "labelled_pairs":
         from softcontam.duplicates import labelled_pairs
 
@@ -42,6 +42,10 @@ def bank_rows(
         from softcontam.duplicates import nearest
 
         rows = nearest.rows(bank, items, data, others)
+    elif bank.source == "corpus":
+        from softcontam.duplicates import corpus
+
+        rows = corpus.rows(kind, bank, config, items, data, others)
     elif bank.source == "rules":
         from softcontam.duplicates import rules
 
@@ -54,6 +58,12 @@ def bank_rows(
     else:
         raise ConfigError(f"bank source {bank.source!r} is unknown; choose one of: {', '.join(BANK_SOURCES)}")
     check_rows(rows, f"{bank.source} bank of kind {kind}")
+    foreign = next((row for row in rows if row.kind != kind), None)
+    if foreign is not None:
+        raise ConfigError(
+            f"benchmark.banks.{kind}: source {bank.source} gave rows of kind {foreign.kind}, first {foreign.row_id}. "
+            f"Set params.kind={kind} where the source has it, or move the entry to benchmark.banks.{foreign.kind}."
+        )
     known_items = {item.item_id for item in items}
     return [row for row in rows if row.item_id in known_items]
 

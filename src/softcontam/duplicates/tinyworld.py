@@ -1,12 +1,14 @@
 """Rows for the tinyworld benchmark, certified by its solver: SemDs are equivalent to their item, topical rows are not.
 
 Natural SemDs are found, not made: a corpus of :data:`CORPUS` stories is written without looking at the items and
-searched for stories that tell one of them. Stories of one step are common in it, most of those of two steps are not there.
+searched for stories that tell one of them. A story of one step is there about a thousand times, one of two steps about
+ten times; nearly every item has its rows.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -18,12 +20,11 @@ from softcontam.tinyworld.generator import (
     aligned_problems,
     answer,
     broad_row,
-    essence,
     format_only_row,
     found_stories,
     topical_problem,
 )
-from softcontam.tinyworld.language import Problem, read, write
+from softcontam.tinyworld.language import HOLDINGS, Problem, read, write
 from softcontam.tinyworld.lexicon import NAMES, OBJECTS
 from softcontam.tinyworld.solver import equivalent, solve
 
@@ -39,11 +40,11 @@ LEVELS = {
 """Levels of a synthetic SemD: other wording; clue order and inverted relations; category substitution; all of it."""
 
 
-CORPUS = 300_000
+CORPUS = 4_000_000
 """Stories that are searched for natural SemDs."""
 
-CANDIDATES = 12
-"""Topical rows for each item, to choose similar ones from."""
+CANDIDATES = 48
+"""Topical rows for each item, to choose similar ones from: three for each synthetic SemD."""
 
 
 def substitute(problem: Problem, rng: random.Random) -> Problem:
@@ -73,17 +74,15 @@ def semantic_duplicate(item: Item, level: str, rng: random.Random) -> str:
 
 def _drafts(kind: str, item: Item, rng: random.Random) -> Iterator[tuple[str | None, str, str]]:
     """Endless (level, prompt, completion) drafts for one item, levels in turn."""
-    drawn = 0
+    met: set[str] = set()
     while True:
         if kind == "semd_synthetic":
             for level in LEVELS:
                 yield level, semantic_duplicate(item, level, rng), item.target
         elif kind == "topical":
-            problem = topical_problem(read(item.prompt), rng)
-            drawn += 1
-            if drawn > PER_LEVEL and rng.random() < 0.5:
-                problem = substitute(problem, rng)
-            text = write(problem, rng.choice(("plain", "reworded", "inverted")), rng)
+            problem, style = _topical(read(item.prompt), rng, spread=len(met) >= PER_LEVEL)
+            text = write(problem, style, rng)
+            met.add(text)
             if equivalent(text, item.prompt):
                 raise DataError(f"topical row {text!r} is equivalent to item {item.item_id}")
             yield None, text, answer(solve(problem))
@@ -93,11 +92,30 @@ def _drafts(kind: str, item: Item, rng: random.Random) -> Iterator[tuple[str | N
             raise ConfigError(f"tinyworld has no rows of kind {kind!r}")
 
 
-def rows(kind: str, items: Sequence[Item]) -> list[BankRow]:
+def _topical(problem: Problem, rng: random.Random, spread: bool) -> tuple[Problem, str | dict[str, str]]:
+    """The same story asked for something else, and how to word it.
+
+    With ``spread`` neither, one or both of its names are others, and each part has a wording of its own: from nearly
+    the item's own words to hardly any of them.
+    """
+    problem = topical_problem(problem, rng)
+    styles = ("plain", "reworded", "inverted")
+    if not spread:
+        return problem, rng.choice(styles)
+    other, kept = substitute(problem, rng), rng.choice(("actor thing", "actor", "thing", ""))
+    actor, thing = (problem if name in kept else other for name in ("actor", "thing"))
+    style = {part: rng.choice(styles) for part in ("start", "steps", "question")}
+    return replace(problem, actor=actor.actor, thing=thing.thing), style
+
+
+def rows(kind: str, items: Sequence[Item], others: Sequence[Item] = ()) -> list[BankRow]:
     """Rows of ``kind`` for each item and level; the same rows for the same items.
 
     :data:`PER_LEVEL` distinct ones, :data:`CANDIDATES` topical ones. Where a level admits fewer distinct texts (few
     wordings of a short story), or fewer are found, the item has fewer rows.
+
+    Args:
+        others: items of the other benchmarks: aligned rows are of none of their families either.
 
     Raises:
         ConfigError: a kind that the tinyworld has no rows of.
@@ -105,7 +123,7 @@ def rows(kind: str, items: Sequence[Item]) -> list[BankRow]:
     if kind == "semd_natural":
         return _found(items)
     if kind in ("benchmark_aligned", "coverage_expanding"):
-        return _dealt(kind, items)
+        return _dealt(kind, items, others)
     match_type = {"semd_synthetic": "equivalent", "topical": "related", "format_only": "unrelated"}.get(kind)
     per_level = CANDIDATES if kind == "topical" else PER_LEVEL
     made = []
@@ -155,23 +173,22 @@ def _row(
 def _found(items: Sequence[Item]) -> list[BankRow]:
     """Natural SemDs: stories of the corpus that are equivalent to an item, :data:`PER_LEVEL` at most for each."""
     by_problem = {read(item.prompt): item for item in items}
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     made = []
-    for number, problem, text in found_stories(by_problem, CORPUS, derive_seed(0, "bank:semd_natural")):
+    for number, problem, text in found_stories(by_problem, CORPUS, PER_LEVEL, derive_seed(0, "bank:semd_natural")):
         item = by_problem[problem]
-        count = counts.get(item.item_id, 0)
-        if count < PER_LEVEL and text != item.prompt and equivalent(text, item.prompt):
-            counts[item.item_id] = count + 1
+        if text != item.prompt and equivalent(text, item.prompt):
             source = f"tinyworld corpus, story {number}"
-            made.append(_row("semd_natural", None, item, count, text, item.target, "equivalent", "solver", source))
+            place = counts[item.item_id]
+            made.append(_row("semd_natural", None, item, place, text, item.target, "equivalent", "solver", source))
+            counts[item.item_id] += 1
     return made
 
 
-def _dealt(kind: str, items: Sequence[Item]) -> list[BankRow]:
+def _dealt(kind: str, items: Sequence[Item], others: Sequence[Item]) -> list[BankRow]:
     """Rows that are about no item, dealt out to the items for bookkeeping."""
     rng = random.Random(derive_seed(0, f"bank:{kind}"))
-    families = {essence(read(item.prompt)) for item in items}
-    problems = aligned_problems(families, derive_seed(0, f"bank:{kind}:problems"))
+    problems = aligned_problems(_problems([*items, *others]), derive_seed(0, f"bank:{kind}:problems"))
     texts: dict[str, str] = {}
     while len(texts) < PER_LEVEL * len(items):
         if kind == "benchmark_aligned":
@@ -185,3 +202,14 @@ def _dealt(kind: str, items: Sequence[Item]) -> list[BankRow]:
         _row(kind, None, items[place % len(items)], place // len(items), prompt, completion, match_type, "construction")
         for place, (prompt, completion) in enumerate(texts.items())
     ]
+
+
+def _problems(items: Sequence[Item]) -> list[Problem]:
+    """The holdings problems that items state; items of the related world and general tasks state none."""
+    found = []
+    for item in items:
+        try:
+            found.append(read(item.prompt))
+        except ValueError:
+            continue
+    return [problem for problem in found if problem.world == HOLDINGS.name]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from softcontam.tinyworld.language import ACTOR, AMOUNT, FINAL, HOLDINGS, START, TOWER, Problem, World, asking, write
 from softcontam.tinyworld.lexicon import (
@@ -85,44 +89,76 @@ def essence(problem: Problem) -> tuple[object, ...]:
     return (problem.start, *min(problem.steps, twin(problem, pairs).steps))
 
 
-def aligned_problems(families: Collection[tuple[object, ...]], seed: int) -> Iterator[Problem]:
-    """Endless different problems of the benchmark's own kind, none of them in any of ``families`` (see :func:`essence`).
+def premise(problem: Problem) -> tuple[object, ...]:
+    """What twins tell of before any verb: who, what, the start and the amounts."""
+    return (problem.actor, problem.thing, problem.start, *(amount for _, amount in problem.steps))
 
-    Premises that are kept for internal hold-outs are passed over as well.
+
+def aligned_problems(told: Collection[Problem], seed: int) -> Iterator[Problem]:
+    """Endless problems of the benchmark's own kind, none of them of the family of one that is ``told``.
+
+    Families are those of :func:`draw_families`: a problem that shares its essence or its premise with one that is told
+    is passed over, and so are those that are kept for internal hold-outs. As there, twins differ in their answer.
     """
     verbs = [verb for pair in CONTESTED_CHANGE for verb in (pair.gain, pair.loss)]
+    essences, premises = {essence(problem) for problem in told}, {premise(problem) for problem in told}
     rng = random.Random(seed)
-    met = set(families)
     while True:
         problem = draw_problem(HOLDINGS, verbs, rng, half="benchmark")
         found = essence(problem)
-        if found not in met and zlib.crc32(repr(found).encode()) % INTERNAL_SHARE:
-            met.add(found)
+        internal = zlib.crc32(repr(found).encode()) % INTERNAL_SHARE == 0
+        twins_differ = solve(problem) != solve(twin(problem, CONTESTED_CHANGE))
+        if twins_differ and not internal and found not in essences and premise(problem) not in premises:
             yield problem
 
 
-def found_stories(problems: Collection[Problem], n_stories: int, seed: int) -> Iterator[tuple[int, Problem, str]]:
+def found_stories(
+    problems: Collection[Problem], n_stories: int, most: int, seed: int
+) -> Iterator[tuple[int, Problem, str]]:
     """Search a corpus of ``n_stories`` stories, written without looking at the problems, for ones that tell them.
 
-    The corpus is about any names and things, over contested verbs, each part of a story in a wording of its own. Yields
-    (number in the corpus, the problem that is told up to names, story).
+    The corpus is about any names and things, over contested verbs, each part of a story in a wording of its own; it is
+    distributed as :func:`draw_problem` draws, but drawn all at once, and only what is found is written out. Yields
+    (number in the corpus, the problem that is told up to names, story), in the order of the corpus, the first ``most``
+    for each problem.
     """
-    wanted = {(problem.start, problem.steps): problem for problem in problems}
     verbs = [verb for pair in CONTESTED_CHANGE for verb in (pair.gain, pair.loss)]
-    rng = random.Random(seed)
-    for number in range(n_stories):
-        problem = draw_problem(HOLDINGS, verbs, rng)
-        told = wanted.get((problem.start, problem.steps))
-        if told is not None:
-            wording = random.Random(f"{seed}:{number}")
-            style = {part: wording.choice(list(HOLDINGS.styles)) for part in ("start", "steps", "question")}
-            yield number, told, write(problem, style, wording)
+    numbers = np.random.RandomState(seed)  # whose stream is frozen, unlike that of numpy's newer generators
+    two_steps = numbers.random_sample(n_stories) < TWO_STEP_SHARE
+    amounts = numbers.randint(MIN_AMOUNT, MAX_AMOUNT + 1, size=(n_stories, 2), dtype=np.uint8)
+    amounts[:, 1] *= two_steps
+    least = np.maximum(MIN_START, amounts.sum(axis=1))
+    starts = least + (numbers.random_sample(n_stories) * (MAX_START + 1 - least)).astype(np.uint8)
+    drawn = numbers.randint(len(verbs), size=(n_stories, 2), dtype=np.uint8)
+    drawn[:, 1] *= two_steps
+
+    def key(start: Any, first: Any, second: Any, first_verb: Any, second_verb: Any) -> Any:
+        """A number that stands for a start and two steps, for a second step of 0 where there is none."""
+        return (((start * 10 + first) * 10 + second) * 100 + first_verb) * 100 + second_verb
+
+    columns = (starts, amounts[:, 0], amounts[:, 1], drawn[:, 0], drawn[:, 1])
+    corpus = key(*(column.astype(np.int32) for column in columns))
+    wanted = {}
+    for problem in problems:
+        (verb, amount), (second_verb, second) = (*problem.steps, (verbs[0], 0))[:2]
+        wanted[key(problem.start, amount, second, verbs.index(verb), verbs.index(second_verb))] = problem
+    counts: Counter[Problem] = Counter()
+    for number in np.flatnonzero(np.isin(corpus, list(wanted))):
+        told = wanted[int(corpus[number])]
+        counts[told] += 1
+        if counts[told] > most:
+            continue
+        wording = random.Random(f"{seed}:{number}")
+        renamed = replace(told, actor=wording.choice(NAMES), thing=wording.choice(OBJECTS))
+        style = {part: wording.choice(list(HOLDINGS.styles)) for part in ("start", "steps", "question")}
+        yield int(number), told, write(renamed, style, wording)
 
 
 def broad_row(rng: random.Random) -> tuple[str, str]:
     """Prompt and answer of a task drawn for breadth: any task of the clean pool, or a story asked for anything.
 
-    Stories are of the benchmark's world over practised verbs; the related benchmark's world is left out.
+    Stories are of the benchmark's world over practised verbs, each part in a wording of its own; the related
+    benchmark's world is left out.
     """
     task = rng.choice([*GENERAL_TASKS, "start", "amount", "actor", "final"])
     if task in GENERAL_TASKS and task != "practised":
@@ -130,7 +166,8 @@ def broad_row(rng: random.Random) -> tuple[str, str]:
         return prompt, answer(text)
     query = {"start": START, "amount": AMOUNT, "actor": ACTOR}.get(task, FINAL)
     problem = asking(draw_problem(HOLDINGS, list(PRACTISED_CHANGE), rng), query)
-    return write(problem, rng.choice(list(HOLDINGS.styles)), rng), answer(solve(problem))
+    style = {part: rng.choice(list(HOLDINGS.styles)) for part in ("start", "steps", "question")}
+    return write(problem, style, rng), answer(solve(problem))
 
 
 def topical_problem(problem: Problem, rng: random.Random) -> Problem:

@@ -35,8 +35,8 @@ from softcontam.benchmarks.gsm8k import parse_number
 from softcontam.benchmarks.python_code import syntax_tree
 from softcontam.config import BankConfig, derive_seed
 from softcontam.duplicates.bank import BankRow
+from softcontam.duplicates.distance import bigram_overlap
 from softcontam.duplicates.jsonl import check_params
-from softcontam.duplicates.labelled_pairs import bigram_overlap
 from softcontam.duplicates.rules.gsm8k_lexicon import (
     EITHER,
     FAMILIES,
