@@ -156,9 +156,9 @@ class MixtureConfig:
     ``differs`` admits what of :data:`MATCHED` arms may differ in all the same; the report states it. ``filters``:
     standard decontamination filters whose verdict on every inserted row is recorded, ``clean_filters`` those for clean
     rows. ``near_filter`` says which clean rows count as near a benchmark item; ``near_clean_rows``: ``keep`` them and
-    warn, or ``drop`` them, in all arms alike. ``near_held_out``: ``refuse`` an inserted row that ``near_filter`` finds near a held-out item, or
-    ``leave_out`` such rows of the bank. ``embedder``: sentence-embedding model for filters and similarities, or null
-    for none.
+    warn, or ``drop`` them, in all arms alike. ``near_held_out``: ``refuse`` an inserted row that ``near_filter`` finds
+    near a held-out item, or ``leave_out`` such rows of the bank. ``embedder``: sentence-embedding model for filters and
+    similarities, or null for none.
     """
 
     pool: PoolConfig = field(default_factory=PoolConfig)
