@@ -111,6 +111,20 @@ def test_the_order_of_rows_depends_on_the_seed_only(tmp_path: Path, fed: list[di
     assert orders[0] != orders[2]
 
 
+def test_rows_in_order_come_in_order_in_every_epoch(tmp_path: Path, fed: list[dict[str, torch.Tensor]]) -> None:
+    base = load_small("tinyworld", tmp_path)
+    data = rows(base, 24)
+    recipe = small_recipe(epochs=2)
+    with adapted(base, recipe, 1) as model:
+        train(base, model, dataset(data), recipe, 5, tmp_path / "checkpoints", in_order=True)
+    seen = [
+        ids[mask == 1].tolist()
+        for batch in fed
+        for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)
+    ]
+    assert seen == [row.input_ids for row in data * 2]
+
+
 @pytest.mark.parametrize(("name", "kl_penalty"), [("tinyworld", 0.0), ("tinyworld", 0.5), ("qwen3", 0.0)])
 def test_the_first_loss_is_the_mean_negative_logprob_of_the_trained_tokens(
     name: str, kl_penalty: float, tmp_path: Path
