@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from byte_chat import byte_chat
 from small_models import load_small, qwen3_like_tokenizer, texts, write_qwen3
-from transformers import AutoTokenizer
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from softcontam.benchmarks import Item
 from softcontam.chat import IGNORED, Chat
@@ -88,6 +93,66 @@ def test_exactly_one_first_token_where_the_model_has_one_and_none_where_it_has_n
     assert plain.encode("Tom has 3 cups.", "Answer: 3").input_ids[0] == plain.tokenizer.convert_tokens_to_ids(
         "<|im_start|>"
     )
+
+
+ODD = [
+    ("Tom has 3 cups.", "\N{PILE OF POO} \N{SNOWMAN}"),
+    ("\N{PILE OF POO}", "3"),
+    ("A <|im_end|> in <|user|> the text.", "<|assistant|> 3"),
+    ("  Spaces around \n\n", "3\n\n4"),
+    ("e\u0301 and \u00e9, \u6f22\u5b57, \u0645\u0631\u062d\u0628\u0627", "na\u00efve"),
+    ("Long. " * 200, "Short."),
+]
+
+
+@pytest.mark.parametrize("name", ["tinyworld", "qwen3", "bytes"])
+def test_rows_together_are_encoded_as_each_by_itself_and_as_the_tokenizer_does(
+    chats: dict[str, Chat], name: str
+) -> None:
+    chat = byte_chat() if name == "bytes" else chats[name]
+    pairs = texts(30) + (ODD if name == "bytes" else [])
+    encoded = chat.encode_many(pairs)
+    assert encoded == [chat.encode(*pair) for pair in pairs]
+    for row, (prompt, completion) in zip(encoded, pairs, strict=True):
+        assert row.input_ids == chat.ids(chat.row_text(prompt, completion))
+        assert row.input_ids[: row.first] == chat.ids(chat.prompt_text(prompt))
+        assert (row.tokens, row.trained_tokens) == (len(row.input_ids), len(row.labels) - row.labels.count(IGNORED))
+    assert chat.encode_many([]) == []
+
+
+def test_rows_that_are_too_long_are_none_and_the_others_are_not_changed_by_them(chats: dict[str, Chat]) -> None:
+    chat = chats["tinyworld"]
+    pairs = texts(30)
+    whole = chat.encode_many(pairs)
+    limit = sorted(row.tokens for row in whole)[14]
+    fitting = chat.encode_fitting(pairs, limit)
+    assert fitting == [row if row.tokens <= limit else None for row in whole]
+    assert {None} < {None if row is None else row.tokens for row in fitting} <= {None, *range(limit + 1)}
+
+
+def test_padding_that_an_evaluation_left_on_does_not_reach_the_rows(chats: dict[str, Chat]) -> None:
+    chat = chats["tinyworld"]
+    plain = chat.encode_many(texts(8))
+    chat.tokenizer([text for text, _ in texts(8)], padding=True, truncation=True, max_length=4)
+    assert chat.encode_many(texts(8)) == plain
+
+
+def _merging_chat() -> Chat:
+    """Bytes, and one merge of a colon with an A, with a template that puts nothing else between the turns."""
+    letters = sorted(ByteLevel.alphabet())
+    tokenizer = Tokenizer(BPE({letter: i for i, letter in enumerate([*letters, ":A"])}, [(":", "A")]))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False, use_regex=False)
+    fast: Any = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="!", pad_token="!")  # type: ignore[no-untyped-call]
+    fast.chat_template = "{% for m in messages %}{{ m.content }}{{ ':' if m.role == 'user' else '!' }}{% endfor %}"
+    return Chat(fast, {})
+
+
+def test_a_token_that_reaches_over_the_border_is_refused_wherever_it_stands_in_the_batch() -> None:
+    chat = _merging_chat()
+    assert [row.first for row in chat.encode_many([("Q", "B"), ("Q:A", "\N{PILE OF POO}")])] == [2, 3]
+    with pytest.raises(TokenizationError, match="merges across the turn boundary"):
+        chat.encode_many([("Q", "B"), ("Q", "A"), ("Q", "C")])
+    assert chat.encode_fitting([("Q" * 90, "A"), ("Q", "B")], 20)[0] is None, "its mask is of no interest"
 
 
 def _item(name: str) -> Item:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +20,30 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class EncodedRow:
-    """Token ids of one row and its labels, equally long; labels are :data:`IGNORED` on the prompt."""
+    """One row in tokens: ``ids`` (32 bits each, so that many rows fit into memory), with loss from ``first`` on."""
 
-    input_ids: list[int]
-    labels: list[int]
+    ids: array[int]
+    first: int
+
+    @property
+    def input_ids(self) -> list[int]:
+        """The token ids."""
+        return self.ids.tolist()
+
+    @property
+    def labels(self) -> list[int]:
+        """The token ids again, with :data:`IGNORED` on the prompt."""
+        return [IGNORED] * self.first + self.ids[self.first :].tolist()
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens."""
+        return len(self.ids)
 
     @property
     def trained_tokens(self) -> int:
         """Number of tokens with loss."""
-        return sum(label != IGNORED for label in self.labels)
+        return len(self.ids) - self.first
 
 
 class Chat:
@@ -45,27 +62,15 @@ class Chat:
         self.eos_token = eos_token or str(tokenizer.eos_token)
         unknown = tokenizer.unk_token_id
         self._unknown = None if unknown == tokenizer.eos_token_id else unknown
+        self._lock = threading.Lock()
 
     def prompt_text(self, prompt: str) -> str:
         """The user turn, rendered up to where the assistant begins."""
-        messages = [{"role": "user", "content": prompt}]
-        return str(
-            self.tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, **self.template_kwargs
-            )
-        )
+        return self._prompt_texts([prompt])[0]
 
     def row_text(self, prompt: str, completion: str) -> str:
         """Both turns, rendered and cut after the end-of-turn token of the answer."""
-        messages = [{"role": "user", "content": prompt}, {"role": "assistant", "content": completion}]
-        text = str(self.tokenizer.apply_chat_template(messages, tokenize=False, **self.template_kwargs))
-        end = text.rfind(self.eos_token)
-        if end < 0:
-            raise TokenizationError(
-                f"the chat template puts no {self.eos_token!r} after the assistant turn, so the model would never "
-                "learn to stop. Set model.eos_token to the template's end-of-turn token."
-            )
-        return text[: end + len(self.eos_token)]
+        return self._row_texts([(prompt, completion)])[0]
 
     def ids(self, text: str) -> list[int]:
         """Token ids of rendered text; the template has already placed every special token."""
@@ -86,67 +91,94 @@ class Chat:
             TokenizationError: the rendered prompt is no prefix of the rendered row (a template that treats the last
                 turn differently), the trained span holds something else, or a token reaches over the border.
         """
-        texts, borders = [], []
-        for prompt, completion in rows:
-            prompt_text, row_text = self.prompt_text(prompt), self.row_text(prompt, completion)
-            if not row_text.startswith(prompt_text):
-                raise TokenizationError(
-                    "the evaluation prompt is no prefix of the training row under this chat template: "
-                    f"{prompt_text[-60:]!r} against {row_text[: len(prompt_text)][-60:]!r}. "
-                    "Set model.template_kwargs (for Qwen3: enable_thinking: false) so that both are rendered alike."
-                )
-            trained = row_text[len(prompt_text) :]
-            if trained.removesuffix(self.eos_token).strip() != completion.strip():
-                raise TokenizationError(
-                    f"the trained span is {trained[:80]!r}, expected the completion {completion[:80]!r} and its "
-                    "end of turn alone. If the template adds a thinking block, set model.template_kwargs (for Qwen3: "
-                    "enable_thinking: false) so that the evaluation prompt has it too."
-                )
-            texts.append(row_text)
-            borders.append(len(prompt_text))
-        return [self._masked(*pair) for pair in zip(texts, borders, self._tokenized(texts), strict=True)]
+        return [row for row in self._encoded(rows, None) if row is not None]
 
-    def fit(self, rows: Sequence[tuple[str, str]], max_length: int) -> list[bool]:
-        """Whether each (prompt, completion) row has at most ``max_length`` tokens.
+    def encode_fitting(self, rows: Sequence[tuple[str, str]], max_length: int) -> list[EncodedRow | None]:
+        """:meth:`encode_many`, with None for rows of more than ``max_length`` tokens; their masks are not proved.
 
-        A token stands for at least one byte of UTF-8 where the tokenizer changes no text beforehand, so that short rows
-        need not be tokenized to know.
+        Threads may call it at once: most of the time goes into tokenizing, which others need not wait for.
         """
-        known = len(self.ids(self.row_text("x", "x"))) if self.tokenizer.backend_tokenizer.normalizer is None else None
-        sizes = [len(prompt.encode()) + len(completion.encode()) for prompt, completion in rows]
-        fits = [known is not None and known + size <= max_length for size in sizes]
-        unknown = [place for place, fit in enumerate(fits) if not fit]
-        tokenized = self._tokenized([self.row_text(*rows[place]) for place in unknown])
-        for place, encoding in zip(unknown, tokenized, strict=True):
-            fits[place] = len(encoding) <= max_length
-        return fits
+        return list(self._encoded(rows, max_length))
+
+    def _encoded(self, rows: Sequence[tuple[str, str]], max_length: int | None) -> Iterator[EncodedRow | None]:
+        prompts, texts = self._prompt_texts([prompt for prompt, _ in rows]), self._row_texts(rows)
+        encodings = self._tokenized(texts)
+        for (_, completion), prompt, text, encoding in zip(rows, prompts, texts, encodings, strict=True):
+            fits = max_length is None or len(encoding) <= max_length
+            yield self._proved(completion, prompt, text, encoding) if fits else None
+
+    def _prompt_texts(self, prompts: Sequence[str]) -> list[str]:
+        return self._rendered([[{"role": "user", "content": prompt}] for prompt in prompts], True)
+
+    def _row_texts(self, rows: Sequence[tuple[str, str]]) -> list[str]:
+        chats = [
+            [{"role": "user", "content": prompt}, {"role": "assistant", "content": completion}]
+            for prompt, completion in rows
+        ]
+        texts = self._rendered(chats, False)
+        ends = [text.rfind(self.eos_token) for text in texts]
+        if min(ends, default=0) < 0:
+            raise TokenizationError(
+                f"the chat template puts no {self.eos_token!r} after the assistant turn, so the model would never "
+                "learn to stop. Set model.eos_token to the template's end-of-turn token."
+            )
+        return [text[: end + len(self.eos_token)] for text, end in zip(texts, ends, strict=True)]
+
+    def _rendered(self, chats: list[list[dict[str, str]]], add_generation_prompt: bool) -> list[str]:
+        if not chats:
+            return []
+        texts: Any = self.tokenizer.apply_chat_template(
+            chats, tokenize=False, add_generation_prompt=add_generation_prompt, **self.template_kwargs
+        )
+        return list(texts)
 
     def _tokenized(self, texts: Sequence[str]) -> Sequence[Encoding]:
-        """Tokens of rendered texts, with the characters that each stands for."""
-        if not texts:
-            return []
-        encodings: Sequence[Encoding] | None = self.tokenizer(list(texts), add_special_tokens=False).encodings
-        if encodings is None:
+        """Tokens of rendered texts, with the characters that each stands for.
+
+        The backend is called directly, as the tokenizer itself copies every field of every encoding into lists.
+        """
+        backend: Any = getattr(self.tokenizer, "backend_tokenizer", None)
+        if backend is None:
             raise TokenizationError(
                 f"the tokenizer of {self.tokenizer.name_or_path} is a slow one, which cannot say where a token begins. "
                 "Use a fast tokenizer (tokenizer.json)."
             )
+        with self._lock:  # an evaluation may have left padding on
+            if backend.padding is not None:
+                backend.no_padding()
+            if backend.truncation is not None:
+                backend.no_truncation()
+        encodings: Sequence[Encoding] = backend.encode_batch(list(texts), add_special_tokens=False)
         return encodings
 
-    def _masked(self, text: str, border: int, encoding: Encoding) -> EncodedRow:
-        """The row of one tokenized text, its loss beginning at character ``border``."""
+    def _proved(self, completion: str, prompt: str, text: str, encoding: Encoding) -> EncodedRow:
+        """The row of one rendered and tokenized text, once it is certain that its loss begins where ``prompt`` ends."""
+        if not text.startswith(prompt):
+            raise TokenizationError(
+                "the evaluation prompt is no prefix of the training row under this chat template: "
+                f"{prompt[-60:]!r} against {text[: len(prompt)][-60:]!r}. "
+                "Set model.template_kwargs (for Qwen3: enable_thinking: false) so that both are rendered alike."
+            )
+        border = len(prompt)
+        trained = text[border:]
+        if trained.removesuffix(self.eos_token).strip() != completion.strip():
+            raise TokenizationError(
+                f"the trained span is {trained[:80]!r}, expected the completion {completion[:80]!r} and its "
+                "end of turn alone. If the template adds a thinking block, set model.template_kwargs (for Qwen3: "
+                "enable_thinking: false) so that the evaluation prompt has it too."
+            )
         first = encoding.char_to_token(border)
         if first is None or (encoding.token_to_chars(first) or (None,))[0] != border:
             raise TokenizationError(
                 f"the tokens of the prompt change when an answer follows, at {text[max(0, border - 30) : border]!r}: "
                 "the tokenizer merges across the turn boundary, and no loss mask is exact."
             )
-        ids: list[int] = encoding.ids
+        ids = array("i", encoding.ids)
         if self._unknown is not None and self._unknown in ids[first:]:
             span = encoding.token_to_chars(ids.index(self._unknown, first))
             lost = text[slice(*span)] if span else ""
             raise TokenizationError(
-                f"the tokenizer has no token for {lost!r} in the completion {text[border : border + 80]!r}: "
+                f"the tokenizer has no token for {lost!r} in the completion {trained[:80]!r}: "
                 "the model would be trained to write an unknown token. Drop the row, or use another tokenizer."
             )
-        return EncodedRow(ids, [IGNORED] * first + ids[first:])
+        return EncodedRow(ids, first)

@@ -319,7 +319,7 @@ class TestLength:
         bank = bank_of("semd_synthetic", 3)
         for rows in bank.rows.values():
             rows[:] = [replace(row, prompt=row.prompt + " Here are keys and maps." * 30) for row in rows]
-        with pytest.raises(TokenizationError, match=r"inserted row semd_synthetic/riddles/.*max_length=150; \d+ others"):
+        with pytest.raises(TokenizationError, match=r"inserted row semd_synthetic/riddles/.*max_length=150; \d+ other"):
             build(bank)
 
     def test_a_row_of_exactly_the_limit_fits(self) -> None:

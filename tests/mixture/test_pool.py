@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from softcontam.config import PoolConfig
@@ -143,3 +144,71 @@ class TestFiles:
     def test_an_answer_before_the_question_is_no_answer_to_it(self, tmp_path: Path) -> None:
         jsonl(tmp_path / "x.jsonl", {"messages": GOOD[::-1]})
         refused(tmp_path, "x.jsonl", "row 1")
+
+
+class TestParquet:
+    """Rows are taken out of parquet by columns; whatever is not a plain conversation is read one by one."""
+
+    ROWS = (
+        {"messages": GOOD, "source": "web"},
+        {"messages": [{"role": "system", "content": "Be kind."}, *GOOD], "source": None},
+        {"messages": [GOOD[0], {"role": "tool", "content": "7"}, GOOD[1]], "source": ""},
+        {"messages": [{"role": "user", "content": " Hm?\n"}, {"role": "assistant", "content": "\x1c\u00a0Yes. \n"}]},
+        {"messages": [*GOOD, {"role": "user", "content": None}], "source": "web"},
+    )
+
+    def test_conversations_are_read_as_from_jsonl(self, tmp_path: Path) -> None:
+        (tmp_path / "pool").mkdir()
+        rows = list(self.ROWS) * 3
+        jsonl(tmp_path / "pool" / "x.jsonl", *rows)
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "pool" / "x.parquet", row_group_size=4)
+        assert load(tmp_path, "pool/x.parquet") == load(tmp_path, "pool/x.jsonl")
+
+    @pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+    @pytest.mark.parametrize("list_of", [pa.list_, pa.large_list])
+    def test_every_way_to_store_text_and_lists(self, text: pa.DataType, list_of: object, tmp_path: Path) -> None:
+        kind = list_of(pa.struct([("content", text), ("name", pa.string()), ("role", text)]))  # type: ignore[operator]
+        found = [[{"content": turn["content"], "name": None, "role": turn["role"]} for turn in GOOD]] * 2
+        try:
+            table = pa.table({"messages": pa.array(found, kind)})
+        except pa.ArrowNotImplementedError:
+            pytest.skip("pyarrow cannot make such a column")
+        pq.write_table(table, tmp_path / "x.parquet")
+        assert [(row.prompt, row.completion) for row in load(tmp_path, "x.parquet")] == [("Question?", "Answer.")] * 2
+
+    @pytest.mark.parametrize(
+        "messages",
+        [
+            None,
+            [],
+            GOOD[:1],
+            GOOD[::-1],
+            [None, GOOD[1]],
+            [{"role": "user", "content": " \x1c\n"}, GOOD[1]],
+            [GOOD[0], {"role": "assistant", "content": None}],
+            [GOOD[0], {"role": "assistant", "content": "\u2003"}],
+            [{"role": None, "content": "Question?"}, GOOD[1]],
+        ],
+    )
+    def test_a_row_that_lacks_a_turn_is_named(self, messages: object, tmp_path: Path) -> None:
+        schema = pa.schema([("messages", pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())])))])
+        rows = [{"messages": GOOD}] * 6 + [{"messages": messages}, {"messages": GOOD}]
+        pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "p.parquet", row_group_size=3)
+        refused(tmp_path, "p.parquet", "row 7", "user and an assistant turn")
+
+    def test_messages_that_are_no_conversations(self, tmp_path: Path) -> None:
+        for name, messages in (("a", ["hello"]), ("b", [["hello"]]), ("c", [[{"text": "hello"}]])):
+            pq.write_table(pa.table({"messages": messages}), tmp_path / f"{name}.parquet")
+            refused(tmp_path, f"{name}.parquet", "row 1", "user and an assistant turn")
+
+    def test_rows_are_counted_without_being_read(self, tmp_path: Path) -> None:
+        pq.write_table(pa.table({"messages": [GOOD] * 3 + [[]]}), tmp_path / "p.parquet")
+        assert len(load_pool(PoolConfig("mine", ["p.parquet"]), tmp_path)) == 4
+
+    def test_rows_can_be_taken_from_anywhere(self, tmp_path: Path) -> None:
+        rows = [{"messages": [{"role": "user", "content": f"{n}?"}, GOOD[1]]} for n in range(50)]
+        jsonl(tmp_path / "a.jsonl", *rows[:20])
+        pq.write_table(pa.Table.from_pylist(rows[20:]), tmp_path / "b.parquet", row_group_size=7)
+        found = load_pool(PoolConfig("mine", ["a.jsonl", "b.parquet"]), tmp_path).take([49, 3, 20, 19, 3, 33])
+        assert [row.prompt for row in found] == ["49?", "3?", "20?", "19?", "3?", "33?"]
+        assert [row.row_id.split("/", 1)[1] for row in found[:3]] == ["b/30", "a/4", "b/1"]

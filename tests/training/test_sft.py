@@ -90,6 +90,19 @@ def test_the_tokens_with_loss_are_those_that_the_manifest_states(
     assert sum(int(batch["attention_mask"].sum()) for batch in fed) == mixture.manifest["tokens"].sum()
 
 
+def test_rows_mapped_from_disk_train_to_the_bytes_that_rows_in_memory_do(tmp_path: Path) -> None:
+    base = load_small("tinyworld", tmp_path)
+    pool = [PoolRow(f"clean/{i}", prompt, completion, "test") for i, (prompt, completion) in enumerate(texts(24))]
+    config = MixtureConfig(n_rows=20, rate=0.0)
+    mixture = build_mixture(config, FamilySplit((), ()), (), Pool([pool]), base.chat, 128, 1, tmp_path / "mixture")
+    weights = []
+    for number, data in enumerate((mixture.dataset(), dataset([row.encoded for row in mixture.rows]))):
+        with adapted(base, small_recipe(), 1) as model:
+            train(base, model, data, small_recipe(), 1, tmp_path / str(number))
+            weights.append(_adapter(model))
+    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
+
+
 def test_the_order_of_rows_depends_on_the_seed_only(tmp_path: Path, fed: list[dict[str, torch.Tensor]]) -> None:
     base = load_small("tinyworld", tmp_path)
     data, changed = rows(base, 16), rows(base, 16)

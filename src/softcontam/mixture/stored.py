@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from softcontam.chat import EncodedRow
+from softcontam.chat import IGNORED, EncodedRow
 from softcontam.duplicates.bank import text_sha256
 from softcontam.mixture.matching import Tokens
 
 TEXTS, TOKENS = "rows.parquet", "tokens.arrow"
 """Files of a mixture: text and provenance, and what the trainer maps into memory."""
+
+BLOCK = 4_000
+"""Rows that are written together: a row group of the texts, a batch of the tokens."""
 
 _TEXT = pa.schema(
     [
@@ -101,7 +105,9 @@ class Mixture:
                     **kept,
                     prompt=record["prompt"],
                     completion=record["completion"],
-                    encoded=EncodedRow(encoded["input_ids"], encoded["labels"]),
+                    encoded=EncodedRow(
+                        array("i", encoded["input_ids"]), len(encoded["labels"]) - record["trained_tokens"]
+                    ),
                 )
 
     @property
@@ -123,9 +129,10 @@ class Mixture:
 
 
 class RowWriter:
-    """Writes the rows of a mixture in the order of their slots."""
+    """Writes the rows of a mixture in the order of their slots, in blocks of :data:`BLOCK` however they come."""
 
     def __init__(self, folder: Path) -> None:
+        self._rows: list[MixtureRow] = []
         self._texts = pq.ParquetWriter(folder / TEXTS, _TEXT)
         self._tokens = pa.ipc.new_stream(str(folder / TOKENS), _TOKEN)
 
@@ -135,26 +142,40 @@ class RowWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._texts.close()
-        self._tokens.close()
+        try:
+            if error is None and self._rows:
+                self._write(self._rows)
+        finally:
+            self._texts.close()
+            self._tokens.close()
 
     def write(self, rows: Sequence[MixtureRow]) -> None:
         """Write the next rows."""
-        ids = [np.asarray(row.encoded.input_ids, dtype=np.int32) for row in rows]
-        labels = [np.asarray(row.encoded.labels, dtype=np.int32) for row in rows]
+        self._rows += rows
+        while len(self._rows) >= BLOCK:
+            self._write(self._rows[:BLOCK])
+            del self._rows[:BLOCK]
+
+    def _write(self, rows: Sequence[MixtureRow]) -> None:
+        encoded = [row.encoded for row in rows]
         columns = [[getattr(row, name) for row in rows] for name in MANIFEST[:6]]
         columns += [
             [text_sha256(row.prompt, row.completion) for row in rows],
-            [len(row.encoded.input_ids) for row in rows],
-            [row.encoded.trained_tokens for row in rows],
+            [row.tokens for row in encoded],
+            [row.trained_tokens for row in encoded],
             [row.prompt for row in rows],
             [row.completion for row in rows],
         ]
         self._texts.write_batch(pa.record_batch(columns, schema=_TEXT))
-        self._tokens.write_batch(pa.record_batch([_lists(ids), _lists(labels)], schema=_TOKEN))
+        self._tokens.write_batch(pa.record_batch(_token_columns(encoded), schema=_TOKEN))
 
 
-def _lists(arrays: Sequence[NDArray[np.int32]]) -> pa.ListArray:
-    """One list for each array, without a Python object for each number."""
-    offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(arrays)))
+def _token_columns(rows: Sequence[EncodedRow]) -> list[pa.ListArray]:
+    """``input_ids`` and ``labels``, without a Python object for each number."""
+    sizes = np.array([row.tokens for row in rows], dtype=np.int32)
+    ids = np.frombuffer(b"".join(memoryview(row.ids) for row in rows), dtype=np.int32)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    places = np.arange(len(ids)) - np.repeat(offsets[:-1], sizes)
+    prompt = places < np.repeat([row.first for row in rows], sizes)
+    labels = np.where(prompt, IGNORED, ids)
+    return [pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)) for values in (ids, labels)]
