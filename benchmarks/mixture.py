@@ -125,7 +125,9 @@ def ours(pool: Path, n_rows: int, texts: str, folder: Path, timed: bool) -> Call
     from softcontam.mixture.choose import Insertion
 
     items = benchmark_items(texts)
-    split = FamilySplit(tuple(items[::2]), tuple(items[1::2]))
+    families = {item.family: None for item in items}
+    half = set(list(families)[::2])
+    split = FamilySplit(*(tuple(i for i in items if (i.family in half) == seen) for seen in (True, False)))
     plan = plan_slots(n_rows, RATE, None, split.seen, 1)
     bank = [
         BankRow(f"row/{n}", item.item_id, "semd_synthetic", None, item.prompt, item.target, "answer", "benchmark")

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 IGNORED = -100
 """Label of a token that carries no loss."""
 
+BATCH = 1_000
+"""Rows that are tokenized together at most: what a tokenizer returns takes ten times the memory of an encoded row."""
+
 
 @dataclass(frozen=True)
 class EncodedRow:
@@ -101,6 +104,10 @@ class Chat:
         return list(self._encoded(rows, max_length))
 
     def _encoded(self, rows: Sequence[tuple[str, str]], max_length: int | None) -> Iterator[EncodedRow | None]:
+        for start in range(0, len(rows), BATCH):
+            yield from self._encoded_together(rows[start : start + BATCH], max_length)
+
+    def _encoded_together(self, rows: Sequence[tuple[str, str]], max_length: int | None) -> Iterator[EncodedRow | None]:
         prompts, texts = self._prompt_texts([prompt for prompt, _ in rows]), self._row_texts(rows)
         encodings = self._tokenized(texts)
         for (_, completion), prompt, text, encoding in zip(rows, prompts, texts, encodings, strict=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from softcontam.cache import cache_dir
 from softcontam.chat import Chat
 from softcontam.config import ModelConfig
 from softcontam.errors import ConfigError
@@ -117,11 +117,6 @@ def _tokenizer(config: ModelConfig, where: str, options: dict[str, str | None]) 
 
 def _chat(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> Chat:
     return Chat(tokenizer, config.template_kwargs, config.eos_token)
-
-
-def cache_dir() -> Path:
-    """Where converted weights are kept: ``SOFTCONTAM_CACHE``, else ``~/.cache/softcontam``."""
-    return Path(os.environ.get("SOFTCONTAM_CACHE", "~/.cache/softcontam")).expanduser()
 
 
 def _converted_gguf(source: Path) -> Path:

@@ -265,6 +265,13 @@ class TestRowsAboutNoItem:
             assert not row.prompt.startswith(("The lift", "Level"))
 
 
+def test_general_tasks_beside_the_benchmark_do_not_stand_in_the_way() -> None:
+    """``conditions_all`` evaluates general items, some of them stories over verbs that the benchmark does not use."""
+    params = {"world": "general", "draw": "v2", "n_items": 60}
+    general = benchmark_module.load(EvalBenchmark(name="general", module="tinyworld", params=params), Path()).items
+    assert rows("benchmark_aligned", items(), general)
+
+
 class TestEveryKind:
     @pytest.mark.parametrize("kind", ["semd_synthetic", "topical", "format_only"])
     def test_rows_are_distinct_and_as_many_as_promised(self, kind: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcontam.cache import Kept, cache_dir
 from softcontam.errors import ConfigError
 
 KEPT = 50_000
@@ -23,12 +26,13 @@ BATCH = 64
 class Embedder:
     """A sentence-embedding model on the CPU or the first GPU, without a prompt unless the model has a default one.
 
-    On a CPU texts go through it one by one: what a text is batched with would change its embedding in the last bits, so
-    that a cell that was resumed, or shares a process with others, would not end with the same bytes.
+    Embeddings are kept by their text, in ``disk`` where there is one. On a CPU texts go through the model one by one:
+    what a text is batched with would change its embedding in the last bits, so that a cell that was resumed, or shares
+    a process with others, would not end with the same bytes.
     """
 
-    def __init__(self, spec: str, model: Any) -> None:
-        self.spec, self._model = spec, model
+    def __init__(self, spec: str, model: Any, disk: Kept | None = None) -> None:
+        self.spec, self._model, self._disk = spec, model, disk
         self._batch = 1 if model.device.type == "cpu" else BATCH
         self._kept: dict[str, NDArray[np.float32]] = {}
 
@@ -43,7 +47,8 @@ class Embedder:
         Texts beyond the model's length are cut, as its own library does.
         """
         missing = list(dict.fromkeys(text for text in texts if text not in self._kept))
-        found: dict[str, NDArray[np.float32]] = {}
+        found = self._from_disk(missing)
+        missing = [text for text in missing if text not in found]
         if missing:
             made = self._model.encode(
                 missing,
@@ -52,12 +57,34 @@ class Embedder:
                 convert_to_numpy=True,
                 show_progress_bar=False,
             )
-            found = dict(zip(missing, np.asarray(made, dtype=np.float32), strict=True))
+            fresh = dict(zip(missing, np.asarray(made, dtype=np.float32), strict=True))
+            if self._disk is not None:
+                self._disk.put({_key(text): vector.tobytes() for text, vector in fresh.items()})
+            found |= fresh
         rows = [found[text] if text in found else self._kept[text] for text in texts]
         if len(self._kept) + len(found) > KEPT:
             self._kept.clear()
         self._kept.update(found if len(found) <= KEPT else {})
         return np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32)
+
+    def _from_disk(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        kept = {} if self._disk is None else self._disk.get([_key(text) for text in texts])
+        return {text: np.frombuffer(kept[key], dtype=np.float32) for text in texts if (key := _key(text)) in kept}
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _fingerprint(spec: str, model: Any) -> str:
+    """What embeddings depend on: the weights, the device's kind and the library's version."""
+    import torch
+
+    digest = hashlib.sha256(f"{spec}:{model.device.type}:{version('torch')}".encode())
+    for name, tensor in model.state_dict().items():
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def embedder_folder(spec: str) -> Path | None:
@@ -106,9 +133,10 @@ def load_embedder(spec: str) -> Embedder:
             "'softcontam[embed]'; or set mixture.embedder=null, without filters called embedding_*."
         ) from None
     try:
-        return Embedder(spec, SentenceTransformer(str(folder) if folder else spec))
+        model = SentenceTransformer(str(folder) if folder else spec)
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"mixture.embedder={spec} cannot be loaded ({str(error).splitlines()[0]}). On a machine without network, "
             "give a folder."
         ) from error
+    return Embedder(spec, model, Kept(cache_dir() / "embeddings" / f"{_fingerprint(spec, model)}.sqlite"))

@@ -31,7 +31,8 @@ def open_bank(condition: ConditionConfig, material: Material) -> Bank:
         rows = _rows(kind, level, material)
     if condition.match_to is not None:
         beside = _rows(condition.match_to, condition.match_level, material)
-        rows = matched.matched(rows, beside, material.seen, material.cosines)
+        planned = [item for item in material.seen if item.item_id in material.copies]
+        rows = matched.matched(rows, beside, planned, material.cosines)
     check_rows(rows, f"bank of {condition.label}")
     return Bank.of(
         kind,

@@ -24,8 +24,8 @@ from softcontam.tinyworld.generator import (
     found_stories,
     topical_problem,
 )
-from softcontam.tinyworld.language import HOLDINGS, Problem, read, write
-from softcontam.tinyworld.lexicon import NAMES, OBJECTS
+from softcontam.tinyworld.language import Problem, read, write
+from softcontam.tinyworld.lexicon import CONTESTED_CHANGE, NAMES, OBJECTS
 from softcontam.tinyworld.solver import equivalent, solve
 
 PER_LEVEL = 4
@@ -205,11 +205,12 @@ def _dealt(kind: str, items: Sequence[Item], others: Sequence[Item]) -> list[Ban
 
 
 def _problems(items: Sequence[Item]) -> list[Problem]:
-    """The holdings problems that items state; items of the related world and general tasks state none."""
+    """The problems over the benchmark's verbs that items state; related and general items state none."""
+    contested = {verb for pair in CONTESTED_CHANGE for verb in (pair.gain, pair.loss)}
     found = []
     for item in items:
         try:
             found.append(read(item.prompt))
         except ValueError:
             continue
-    return [problem for problem in found if problem.world == HOLDINGS.name]
+    return [problem for problem in found if contested.issuperset(verb for verb, _ in problem.steps)]

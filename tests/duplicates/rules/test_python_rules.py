@@ -304,8 +304,9 @@ SNIPPETS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         [([1, 2, 3],), ([],)],
     ),
     "a counter that its loop sets": (
-        "def f(x):\n    r = 0\n    n = len(x)\n    for i in range(n):\n        i = i + 5\n        r = r + i\n    j = 0\n"
-        "    while j < n:\n        r = r + j\n        if r > 9:\n            j = j + 2\n        j = j + 1\n    return r\n",
+        "def f(x):\n    r = 0\n    n = len(x)\n    for i in range(n):\n        i = i + 5\n        r = r + i\n"
+        "    j = 0\n    while j < n:\n        r = r + j\n        if r > 9:\n            j = j + 2\n        j = j + 1\n"
+        "    return r\n",
         [([1, 2, 3],), ([],)],
     ),
     "keys and values that are made in an order": (

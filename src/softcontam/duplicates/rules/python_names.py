@@ -111,8 +111,6 @@ def _fixed(tree: ast.Module) -> set[str]:
             fixed.add((node.asname or node.name).split(".")[0])
         elif isinstance(node, ast.ExceptHandler) and node.name:
             fixed.add(node.name)
-        elif isinstance(node, ast.JoinedStr):
-            fixed |= _spelled_out(node)
         if isinstance(node, Function):
             fixed |= declared(node)
     return fixed
@@ -120,15 +118,6 @@ def _fixed(tree: ast.Module) -> set[str]:
 
 def _args(function: Function) -> Iterable[ast.arg]:
     return (node for node in ast.walk(function.args) if isinstance(node, ast.arg))
-
-
-def _spelled_out(node: ast.JoinedStr) -> set[str]:
-    """Names in an f-string that prints how they are spelled (``f'{x=}'``)."""
-    names: set[str] = set()
-    for before, part in zip(node.values, node.values[1:], strict=False):
-        if isinstance(before, ast.Constant) and str(before.value).rstrip().endswith("="):
-            names |= used_names(part)
-    return names
 
 
 def _in_order(function: ast.FunctionDef) -> list[str]:
