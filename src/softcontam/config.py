@@ -169,7 +169,9 @@ class MixtureConfig:
     placement: str = "uniform"
     tolerance: float = 0.02
     differs: list[str] = field(default_factory=list)
-    filters: list[str] = field(default_factory=lambda: ["ngram_13", "ngram_8", "ngram_coverage_50", "minhash_80"])
+    filters: list[str] = field(
+        default_factory=lambda: ["ngram_13", "question_ngram_13", "ngram_8", "ngram_coverage_50", "minhash_80"]
+    )
     clean_filters: list[str] = field(default_factory=lambda: ["ngram_13", "ngram_8", "ngram_coverage_50", "minhash_80"])
     near_filter: str = "ngram_13"
     near_clean_rows: str = "keep"

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from softcontam.config import BenchmarkConfig, Config, EvalBenchmark, ModelConfig
+from softcontam.duplicates.embedding import embedder_folder
 from softcontam.errors import ConfigError, DataError
 from softcontam.manifest import refuse_changed
 from softcontam.store import file_sha256
@@ -111,6 +112,11 @@ def input_hashes(config: Config) -> dict[str, str]:
         found |= _sha256(data / config.benchmark.difficulty, "difficulty", remedy, data)
     for file in config.mixture.pool.files:
         found |= _sha256(data / file, "pool", "Set mixture.pool.files, paths.data or SOFTCONTAM_DATA.", data)
+    folder = None if config.mixture.embedder is None else embedder_folder(config.mixture.embedder)
+    if folder is not None:
+        for name in ("model.safetensors", "tokenizer.json", "modules.json"):
+            if (folder / name).is_file():
+                found |= _sha256(folder / name, "embedder", "Set mixture.embedder.", folder)
     uses = [("bank", kind) for kind in bank_kinds(config)]
     uses += [("items", kind) for kind in (*config.benchmark.only_items_with, *config.mixture.cover)]
     for use, kind in uses:

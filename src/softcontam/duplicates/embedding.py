@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from softcontam.cache import Kept, cache_dir
 from softcontam.errors import ConfigError
+from softcontam.store import file_sha256
 
 KEPT = 50_000
 """Embeddings kept by each process: the cells of a sweep share items and rows."""
@@ -73,17 +74,17 @@ class Embedder:
 
 
 def _key(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def _fingerprint(spec: str, model: Any) -> str:
-    """What embeddings depend on: the weights, the device's kind and the library's version."""
+def _fingerprint(spec: str, folder: Path | None, device: str) -> str:
+    """What embeddings depend on: the model's files (or its hub id), device, threads and the libraries' versions."""
     import torch
 
-    digest = hashlib.sha256(f"{spec}:{model.device.type}:{version('torch')}".encode())
-    for name, tensor in model.state_dict().items():
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    libraries = [f"{name}=={version(name)}" for name in ("torch", "transformers", "sentence-transformers")]
+    digest = hashlib.sha256(repr((spec, device, torch.get_num_threads(), libraries)).encode())
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()) if folder else ():
+        digest.update(f"{file.relative_to(folder)}:{file_sha256(file)}".encode())  # type: ignore[arg-type]
     return digest.hexdigest()[:16]
 
 
@@ -139,4 +140,6 @@ def load_embedder(spec: str) -> Embedder:
             f"mixture.embedder={spec} cannot be loaded ({str(error).splitlines()[0]}). On a machine without network, "
             "give a folder."
         ) from error
-    return Embedder(spec, model, Kept(cache_dir() / "embeddings" / f"{_fingerprint(spec, model)}.sqlite"))
+    return Embedder(
+        spec, model, Kept(cache_dir() / "embeddings" / f"{_fingerprint(spec, folder, model.device.type)}.sqlite")
+    )

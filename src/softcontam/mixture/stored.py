@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from softcontam.chat import IGNORED, EncodedRow
 from softcontam.duplicates.bank import text_sha256
 from softcontam.mixture.matching import Tokens
+from softcontam.mixture.pool import BUFFER
 
 TEXTS, TOKENS = "rows.parquet", "tokens.arrow"
 """Files of a mixture: text and provenance, and what the trainer maps into memory."""
@@ -84,10 +85,10 @@ class Mixture:
     clean: Tokens
     replaced: Tokens
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Text and provenance in the order of slots."""
-        with pq.ParquetFile(self.folder / TEXTS) as file:
-            yield from file.iter_batches(batch_size=10_000)
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Text and provenance in the order of slots, or some columns of it."""
+        with pq.ParquetFile(self.folder / TEXTS, pre_buffer=False, buffer_size=BUFFER) as file:
+            yield from file.iter_batches(batch_size=BLOCK, columns=columns)
 
     def dataset(self) -> datasets.Dataset:
         """The rows as ``input_ids`` and ``labels`` in the order of slots, mapped into memory."""
@@ -122,7 +123,7 @@ class Mixture:
         schema = pa.schema([*(_TEXT.field(name) for name in MANIFEST), *((name, a.type) for name, a in extra.items())])
         with pq.ParquetWriter(path, schema) as writer:
             first = 0
-            for batch in self.batches():
+            for batch in self.batches(MANIFEST):
                 more = [values.slice(first, len(batch)) for values in extra.values()]
                 writer.write_batch(pa.record_batch([*(batch[name] for name in MANIFEST), *more], schema=schema))
                 first += len(batch)
