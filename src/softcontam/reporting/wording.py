@@ -92,7 +92,10 @@ def bounds(low: float, high: float, unit: Unit) -> str:
 
 def condition_name(arm: Arm) -> str:
     """The condition in the field's terms, with its level."""
-    name = CONDITIONS.get(arm.condition, arm.condition.replace("_", " "))
+    label, _, found_by = arm.condition.partition("_after_")
+    name = CONDITIONS.get(label, label.replace("_", " "))
+    if found_by:
+        name += f" after {found_by}"
     return f"{name} ({arm.level})" if arm.level else name
 
 
