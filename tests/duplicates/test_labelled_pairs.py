@@ -40,10 +40,10 @@ PAIR: dict[str, Any] = {
 }
 
 
-def read(tmp_path: Path, *pairs: dict[str, Any] | str, template: str = "python") -> list[BankRow]:
+def read(tmp_path: Path, *pairs: dict[str, Any] | str, template: str = "python", **params: Any) -> list[BankRow]:
     lines = [pair if isinstance(pair, str) else json.dumps(pair) for pair in pairs]
     (tmp_path / "pairs.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    config = BankConfig("labelled_pairs", "pairs.jsonl", {"template": template})
+    config = BankConfig("labelled_pairs", "pairs.jsonl", {"template": template, **params})
     return labelled_pairs.rows(config, [ITEM], tmp_path)
 
 
@@ -172,7 +172,7 @@ def test_missing_file_and_missing_path_say_what_to_set(tmp_path: Path) -> None:
 
 def test_unknown_setting_is_refused_instead_of_ignored(tmp_path: Path) -> None:
     config = BankConfig("labelled_pairs", "pairs.jsonl", {"templat": "python"})
-    with pytest.raises(ConfigError, match=r"unknown params\.templat. Known: kind, match_types, single_texts, template"):
+    with pytest.raises(ConfigError, match=r"unknown params\.templat. Known: comments, kind, match_types, single_texts"):
         labelled_pairs.rows(config, [ITEM], tmp_path)
 
 
@@ -367,3 +367,17 @@ def test_paraphrases_of_mbpp_are_answered_by_the_solution_that_is_tested(mbpp: B
     assert (len(found), len({row.item_id for row in found})) == (910, 305)
     assert all(row.completion == items[row.item_id].target for row in found)
     assert all(f"def {items[row.item_id].meta['entry_point']}(" in row.prompt for row in found)
+
+
+def test_comments_and_docstrings_are_left_out_of_code_where_asked_for(tmp_path: Path) -> None:
+    code = 'def add(a, b):\n    """Sum them."""\n    # one after another\n    return a + b  # at once\n'
+    pair = {**PAIR, "code_b": code}
+    (kept,) = read(tmp_path, pair, template="python")
+    (bare,) = read(tmp_path, pair, template="python", comments=False)
+    assert "# one after another" in kept.completion
+    assert bare.completion == "```python\ndef add(a, b):\n    return a + b\n```"
+
+
+def test_comments_mean_nothing_to_other_templates(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"params\.comments has no meaning but for template python"):
+        read(tmp_path, PAIR, template="verbatim", comments=False)

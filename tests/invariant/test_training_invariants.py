@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from small_models import load_small, rows, small_recipe
+from small_models import dataset, load_small, rows, small_recipe
 
 from softcontam.config import LoraSettings, TrainConfig
 from softcontam.models import BaseModel
@@ -22,7 +22,7 @@ def _trained(
 ) -> tuple[list[float], dict[str, torch.Tensor]]:
     """The loss at every step and the adapter."""
     with adapted(base, recipe, seed) as model:
-        result = train(base, model, rows(base, 20), recipe, seed, folder)
+        result = train(base, model, dataset(rows(base, 20)), recipe, seed, folder)
         weights = {name: weight.detach().clone() for name, weight in model.named_parameters() if "lora_" in name}
     return [line["loss"] for line in result.log if "loss" in line], weights
 
