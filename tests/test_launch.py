@@ -194,7 +194,7 @@ class TestWork:
     ) -> None:
         from softcontam import cell as cell_module
 
-        def broken(_: Config) -> None:
+        def broken(_: Config, folder: Path) -> None:
             raise ZeroDivisionError("a telling message")
 
         monkeypatch.setattr(cell_module, "prepare", broken)
