@@ -227,8 +227,8 @@ def doses(measured: SweepEffects, outcome: str) -> Table:
         if one.outcome == outcome
     ]
     header = (
-        *("benchmark", "condition", "copies", "clean", "arm", f"Δ {unit.noun}", "95 % interval", "verdict", "p"),
-        *("items", "families", "seeds"),
+        *("benchmark", "condition", "copies", "clean arm", "ladder arm", f"Δ {unit.noun}", "95 % interval", "verdict"),
+        *("p", "items", "families", "seeds"),
     )
     return Table(header, rows, _WORDS)
 
