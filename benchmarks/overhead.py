@@ -41,7 +41,7 @@ def write_job(folder: Path, config: Config) -> Path:
     """The same rows in the same order, the same items and the same recipe, for the bare script."""
     from softcontam.cell import prepare
 
-    experiment = prepare(config)
+    experiment = prepare(config, folder / "mixture")
     items = folder / "items.jsonl"
     entries = [item for one in experiment.arm.item_sets for item in one.items]
     items.write_text("".join(json.dumps({"prompt": i.prompt, "target": i.target}) + "\n" for i in entries))

@@ -210,7 +210,7 @@ def _detect(config: Config, arm: Arm, mixture: Mixture, chosen: Chosen | None, e
 
 def _clean_rows(mixture: Mixture) -> Iterator[list[tuple[str, str]]]:
     """The clean rows of a mixture in batches."""
-    for batch in mixture.batches():
+    for batch in mixture.batches(["kind", "prompt", "completion"]):
         columns = (batch[name].to_pylist() for name in ("kind", "prompt", "completion"))
         yield [(prompt, completion) for kind, prompt, completion in zip(*columns, strict=True) if kind == "clean"]
 

@@ -166,7 +166,7 @@ def _exchange(
 
 def _size(row: EncodedRow) -> NDArray[np.float64]:
     """Tokens and trained tokens, the quantities of :data:`_QUANTITIES`."""
-    return np.array([len(row.input_ids), row.trained_tokens], dtype=np.float64)
+    return np.array([row.tokens, row.trained_tokens], dtype=np.float64)
 
 
 _QUANTITIES = ("tokens", "trained_tokens")
@@ -211,7 +211,7 @@ def _encode(
     missing = [row for key, row in every.items() if key not in known]
     fresh = chat.encode_many([(row.prompt, row.completion) for row in missing])
     known.update(zip((row.sha256 for row in missing), fresh, strict=True))
-    long = {key: row for key, row in every.items() if len(known[key].input_ids) > max_length}
+    long = {key: row for key, row in every.items() if known[key].tokens > max_length}
     if long and bank.from_pool:
         for item_id, found in rows.items():
             rows[item_id] = [row for row in found if row.sha256 not in long]
@@ -219,7 +219,7 @@ def _encode(
     elif long:
         key, row = next(iter(long.items()))
         raise TokenizationError(
-            f"inserted row {row.row_id} has {len(known[key].input_ids)} tokens and would be truncated at "
+            f"inserted row {row.row_id} has {known[key].tokens} tokens and would be truncated at "
             f"train.max_length={max_length}; {len(long) - 1} others would be too. Raise max_length, or drop these rows "
             "from the bank."
         )

@@ -23,7 +23,7 @@ class Tokens:
     @staticmethod
     def of(rows: Iterable[EncodedRow]) -> Tokens:
         """Counted over encoded rows."""
-        pairs = [(len(row.input_ids), row.trained_tokens) for row in rows]
+        pairs = [(row.tokens, row.trained_tokens) for row in rows]
         return Tokens(sum(tokens for tokens, _ in pairs), sum(trained for _, trained in pairs))
 
     def __add__(self, other: Tokens) -> Tokens:
