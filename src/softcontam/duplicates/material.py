@@ -46,3 +46,22 @@ class Material:
     bank: Callable[[str], list[BankRow]]
     spare: Callable[[int, int], Sequence[CleanRow]]
     cosines: Cosines
+
+
+def pool_rows(kind: str, found: Sequence[CleanRow], items: Sequence[str]) -> list[BankRow]:
+    """Rows of the clean pool as rows of a bank, dealt out to items by their ids for bookkeeping."""
+    return [
+        BankRow(
+            row_id=f"{kind}/{row.row_id}",
+            item_id=items[place % len(items)],
+            kind=kind,
+            level=None,
+            prompt=row.prompt,
+            completion=row.completion,
+            response_style="pool",
+            source=f"clean pool {row.source}",
+            match_type="unrelated",
+            judge="construction",
+        )
+        for place, row in enumerate(found)
+    ]

@@ -7,7 +7,7 @@ without any text of the benchmark.
 from __future__ import annotations
 
 from softcontam.duplicates.bank import BankRow
-from softcontam.duplicates.material import Material
+from softcontam.duplicates.material import Material, pool_rows
 
 CANDIDATES = 2
 """Rows for each item, so that some may be too long to be seen whole."""
@@ -20,19 +20,4 @@ def rows(material: Material) -> list[BankRow]:
         ConfigError: the pool has fewer spare rows than items are covered.
     """
     covered = list(material.copies)
-    found = material.spare(CANDIDATES * len(covered), len(covered))
-    return [
-        BankRow(
-            row_id=f"prompt_repetition/{row.row_id}",
-            item_id=covered[place % len(covered)],
-            kind="prompt_repetition",
-            level=None,
-            prompt=row.prompt,
-            completion=row.completion,
-            response_style="pool",
-            source=f"clean pool {row.source}",
-            match_type="unrelated",
-            judge="construction",
-        )
-        for place, row in enumerate(found)
-    ]
+    return pool_rows("prompt_repetition", material.spare(CANDIDATES * len(covered), len(covered)), covered)

@@ -6,7 +6,7 @@ The placebo: what changes when as many rows are replaced by rows of the very sam
 from __future__ import annotations
 
 from softcontam.duplicates.bank import BankRow
-from softcontam.duplicates.material import Material
+from softcontam.duplicates.material import Material, pool_rows
 
 CANDIDATES = 2
 """Rows for each planned one, so that some may be too long to be seen whole."""
@@ -19,19 +19,4 @@ def rows(material: Material) -> list[BankRow]:
         ConfigError: the pool has fewer spare rows than are planned.
     """
     planned = [item_id for item_id, count in material.copies.items() for _ in range(count)]
-    found = material.spare(CANDIDATES * len(planned), len(planned))
-    return [
-        BankRow(
-            row_id=f"unrelated/{row.row_id}",
-            item_id=planned[place % len(planned)],
-            kind="unrelated",
-            level=None,
-            prompt=row.prompt,
-            completion=row.completion,
-            response_style="pool",
-            source=f"clean pool {row.source}",
-            match_type="unrelated",
-            judge="construction",
-        )
-        for place, row in enumerate(found)
-    ]
+    return pool_rows("unrelated", material.spare(CANDIDATES * len(planned), len(planned)), planned)
