@@ -18,7 +18,7 @@ from softcontam.benchmarks import Item
 from softcontam.chat import Chat
 from softcontam.config import Config
 from softcontam.duplicates import BankRow, write_bank
-from softcontam.errors import ArmMismatchError, LeakageError
+from softcontam.errors import ArmMismatchError, ConfigError, LeakageError
 
 
 @lru_cache(maxsize=1)
@@ -119,3 +119,10 @@ def test_clean_rows_near_an_item_are_listed_or_dropped_in_every_arm(tmp_path: Pa
     assert dropped[0].mixture.near_count == 0
     assert dropped[0].mixture.near_dropped > 0
     assert dropped[0].mixture.base_sha256 == dropped[1].mixture.base_sha256
+
+
+@pytest.mark.parametrize("key", ["filters", "clean_filters"])
+def test_an_unknown_filter_is_told_before_anything_is_built_in_the_clean_arm_too(key: str) -> None:
+    config = composed("condition=clean", f"mixture.{key}=[ngram_13,bloom_3]")
+    with pytest.raises(ConfigError, match="bloom_3"):
+        choose_rows(config, lay_out(config), chat())

@@ -24,7 +24,7 @@ from softcontam.config import Config, ModelConfig, from_settings
 from softcontam.duplicates import exact
 from softcontam.duplicates.distance import Similarity
 from softcontam.duplicates.embedding import Embedder
-from softcontam.duplicates.filters import Detector
+from softcontam.duplicates.filters import Detector, check_filters
 from softcontam.mixture import Mixture, build_mixture
 from softcontam.mixture.choose import Chosen, Finds, choose
 from softcontam.mixture.matching import Matching, Tokens, measure, refuse_mismatch
@@ -101,14 +101,17 @@ def choose_rows(config: Config, arm: Arm, chat: Chat) -> Chosen | None:
     """Choose the rows of an arm and refuse those near a held-out item; None for the clean arm.
 
     Raises:
+        ConfigError: an unknown filter, or one that needs ``mixture.embedder``.
         TokenizationError: a row would be truncated.
         LeakageError: a row is near a held-out item.
     """
+    mixture, condition = config.mixture, config.condition
+    used = [*mixture.filters, *mixture.clean_filters, mixture.near_filter, *filter(None, [condition.filter])]
+    check_filters(used, mixture.embedder)
     if arm.bank is None:
         return None
     embedder = embedder_of(config)
     held_out = (*arm.split.held_out, *arm.fresh)
-    condition = config.condition
     return choose(
         arm.plan,
         arm.bank,

@@ -289,12 +289,17 @@ def _mixture_notes(pairs: Sequence[Pair]) -> list[str]:
     if differing := sum(len(found) > 1 for found in slots.values()):
         notes.append(f"In {differing} cases arms of the same seed and dose replaced different slots of the mixture.")
     notes += _unmatched_notes(pairs)
-    near = max((len(pair.clean.metrics.get("near_benchmark") or []) for pair in pairs), default=0)
+    near = max((_near_count(pair.clean.metrics) for pair in pairs), default=0)
     if near:
         notes.append(
             f"Clean rows that are themselves near a benchmark item, in every arm alike: at most {near} in a mixture."
         )
     return notes
+
+
+def _near_count(metrics: Mapping[str, Any]) -> int:
+    """Clean rows near an item; cells list the first of them only, older ones all of them."""
+    return int(metrics.get("near_benchmark_count", len(metrics.get("near_benchmark") or [])))
 
 
 def _unmatched_notes(pairs: Sequence[Pair]) -> list[str]:

@@ -21,7 +21,6 @@ REGION = 3
 class SlotPlan:
     """``slots[i]`` takes the ``copy[i]``-th row (counted from 0) of ``items[i]``."""
 
-    n_rows: int
     slots: tuple[int, ...]
     items: tuple[Item, ...]
     copy: tuple[int, ...]
@@ -57,7 +56,7 @@ def plan_slots(
                 f"with mixture.copies={copies} give {copies * len(order)}. Lower the rate or raise the copies."
             )
         pairs = [(order[i // copies], i % copies) for i in range(count)]
-    return SlotPlan(n_rows, slots, tuple(item for item, _ in pairs), tuple(copy for _, copy in pairs))
+    return SlotPlan(slots, tuple(item for item, _ in pairs), tuple(copy for _, copy in pairs))
 
 
 def plan_for(config: MixtureConfig, condition: ConditionConfig, seen: Sequence[Item], seed: int) -> SlotPlan:
@@ -72,9 +71,7 @@ def plan_for(config: MixtureConfig, condition: ConditionConfig, seen: Sequence[I
     count = round(config.rate * config.n_rows)
     slots = _slots(config.n_rows, count, config.rate, config.placement, rng)
     pairs = climb(seen, condition.ladder, count, rng)
-    return SlotPlan(
-        config.n_rows, slots[: len(pairs)], tuple(item for item, _ in pairs), tuple(copy for _, copy in pairs)
-    )
+    return SlotPlan(slots[: len(pairs)], tuple(item for item, _ in pairs), tuple(copy for _, copy in pairs))
 
 
 def _slots(n_rows: int, count: int, rate: float, placement: str, rng: random.Random) -> tuple[int, ...]:

@@ -36,7 +36,7 @@ from softcontam.benchmarks.python_code import syntax_tree
 from softcontam.config import BankConfig, derive_seed
 from softcontam.duplicates.bank import BankRow
 from softcontam.duplicates.distance import bigram_overlap
-from softcontam.duplicates.jsonl import check_params
+from softcontam.duplicates.rules.asked import levels_and_count
 from softcontam.duplicates.rules.gsm8k_lexicon import (
     EITHER,
     FAMILIES,
@@ -50,7 +50,7 @@ from softcontam.duplicates.rules.gsm8k_lexicon import (
     TITLES,
     WORDLIKE,
 )
-from softcontam.errors import ConfigError, DataError
+from softcontam.errors import DataError
 
 LEVELS = ("names", "objects", "names_objects")
 """What is replaced."""
@@ -116,13 +116,7 @@ def rows(config: BankConfig, items: Sequence[Item]) -> list[BankRow]:
         ConfigError: an unknown level or parameter.
         DataError: an item without a question or worked solution in its ``meta``.
     """
-    check_params(config, {"levels": (list, tuple), "per_level": int})
-    levels, per_level = config.params.get("levels", LEVELS), config.params.get("per_level", 1)
-    unknown = [level for level in levels if level not in LEVELS]
-    if unknown or not levels:
-        raise ConfigError(f"params.levels={list(levels)} of a rules bank of gsm8k: choose from {', '.join(LEVELS)}.")
-    if isinstance(per_level, bool) or per_level < 1:
-        raise ConfigError(f"params.per_level={per_level!r} of a rules bank of gsm8k must be at least 1.")
+    levels, per_level = levels_and_count(config, "gsm8k", LEVELS)
     made = []
     for item in items:
         for level in levels:

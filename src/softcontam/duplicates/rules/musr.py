@@ -33,9 +33,9 @@ from softcontam.benchmarks.answers import choice_prompt, choice_target, letter, 
 from softcontam.config import BankConfig, derive_seed
 from softcontam.duplicates.bank import BankRow
 from softcontam.duplicates.distance import bigram_overlap
-from softcontam.duplicates.jsonl import check_params
+from softcontam.duplicates.rules.asked import levels_and_count
 from softcontam.duplicates.rules.musr_lexicon import EITHER, FEMALE, MALE, NEW_NAMES, QUESTIONS, SURNAMES, TITLES
-from softcontam.errors import ConfigError, DataError
+from softcontam.errors import DataError
 
 LEVELS = ("rename", "rename_reorder", "rename_reorder_reframe")
 """What is changed."""
@@ -103,20 +103,14 @@ def rows(config: BankConfig, items: Sequence[Item]) -> list[BankRow]:
         ConfigError: an unknown level or parameter.
         DataError: an item that is no story with a question and choices.
     """
-    check_params(config, {"levels": (list, tuple), "per_level": int})
-    levels, per_level = config.params.get("levels", LEVELS), config.params.get("per_level", 1)
-    unknown = [level for level in levels if level not in LEVELS]
-    if unknown or not levels:
-        raise ConfigError(f"params.levels={list(levels)} of a rules bank of musr: choose from {', '.join(LEVELS)}.")
-    if isinstance(per_level, bool) or per_level < 1:
-        raise ConfigError(f"params.per_level={per_level!r} of a rules bank of musr must be at least 1.")
+    levels, per_level = levels_and_count(config, "musr", LEVELS)
     made = []
     for item in items:
         parts = _parts(item)
         people = _people(item, parts)
         if people is None:
             continue
-        for level in dict.fromkeys(levels):
+        for level in levels:
             prompts: set[str] = set()
             for draft in range(per_level * _DRAFTS):
                 row = _row(item, parts, people, level, draft, len(prompts))

@@ -35,7 +35,7 @@ from softcontam.benchmarks.python_code import definition, fence, parse_block, sa
 from softcontam.config import BankConfig, derive_seed
 from softcontam.duplicates.bank import BankRow
 from softcontam.duplicates.distance import bigram_overlap
-from softcontam.duplicates.jsonl import check_params
+from softcontam.duplicates.rules.asked import levels_and_count
 from softcontam.duplicates.rules.python_forms import reformed
 from softcontam.duplicates.rules.python_names import renamed
 from softcontam.duplicates.rules.python_order import reordered
@@ -85,14 +85,8 @@ def rows(config: BankConfig, items: Sequence[Item]) -> list[BankRow]:
         ConfigError: an unknown level or parameter.
         DataError: an item that is no Python task.
     """
-    check_params(config, {"levels": (list, tuple), "per_level": int, "task_text": str})
-    levels, per_level = config.params.get("levels", LEVELS), config.params.get("per_level", 1)
+    levels, per_level = levels_and_count(config, "Python", LEVELS, {"task_text": str})
     text = config.params.get("task_text", "reworded")
-    unknown = [level for level in levels if level not in LEVELS]
-    if unknown or not levels:
-        raise ConfigError(f"params.levels={list(levels)} of a rules bank of Python: choose from {', '.join(LEVELS)}.")
-    if isinstance(per_level, bool) or per_level < 1:
-        raise ConfigError(f"params.per_level={per_level!r} of a rules bank of Python must be at least 1.")
     if text not in TASK_TEXTS:
         raise ConfigError(f"params.task_text={text!r} of a rules bank of Python: choose from {', '.join(TASK_TEXTS)}.")
     made = []

@@ -29,10 +29,10 @@ from softcontam.benchmarks.zebralogic import BLANK
 from softcontam.config import BankConfig, derive_seed
 from softcontam.duplicates.bank import BankRow
 from softcontam.duplicates.distance import bigram_overlap
-from softcontam.duplicates.jsonl import check_params
+from softcontam.duplicates.rules.asked import levels_and_count
 from softcontam.duplicates.rules.zebralogic_reader import read_puzzle
 from softcontam.duplicates.rules.zebralogic_writer import replaced, replacements, reworded, shuffled, substituted
-from softcontam.errors import ConfigError, DataError
+from softcontam.errors import DataError
 
 LEVELS = (
     "paraphrase",
@@ -61,21 +61,13 @@ def rows(config: BankConfig, items: Sequence[Item]) -> list[BankRow]:
         ConfigError: an unknown level or parameter.
         DataError: a row that is not certified, or an item that is no ZebraLogic puzzle; names the item.
     """
-    check_params(config, {"levels": (list, tuple), "per_level": int})
-    levels, per_level = config.params.get("levels", LEVELS), config.params.get("per_level", 1)
-    unknown = [level for level in levels if level not in LEVELS]
-    if unknown or not levels:
-        raise ConfigError(
-            f"params.levels={list(levels)} of a rules bank of zebralogic: choose from {', '.join(LEVELS)}."
-        )
-    if isinstance(per_level, bool) or per_level < 1:
-        raise ConfigError(f"params.per_level={per_level!r} of a rules bank of zebralogic must be at least 1.")
+    levels, per_level = levels_and_count(config, "zebralogic", LEVELS)
     made = []
     for item in items:
         if "solution" not in item.meta:
             raise DataError(f"item {item.item_id} is no ZebraLogic puzzle with its solution; its rules need one.")
         original = parse_puzzle(item.text, f"item {item.item_id}")
-        for level in dict.fromkeys(levels):
+        for level in levels:
             texts = {item.prompt}
             for draft in range(per_level * DRAFTS):
                 row = _row(item, original, level, draft, len(texts) - 1)
