@@ -56,6 +56,12 @@ MATCHED = ("tokens", "trained_tokens", "response_style")
 PLACEMENTS = ("uniform", "early", "late")
 """Where in the training order the inserted rows stand."""
 
+TESTS = ("effect", "no_transfer", "against", "difference_in_differences", "gap", "dose_response")
+"""What a declared contrast asks; see :class:`ContrastConfig`."""
+
+SPLIT_ROLES = ("seen", "held_out")
+"""Roles of the benchmark that is split."""
+
 
 @dataclass
 class HubConfig:
@@ -302,6 +308,61 @@ class ClusterConfig:
 
 
 @dataclass
+class ContrastConfig:
+    """A contrast that the experiment is run for. Those declared are adjusted together (Holm) and get a verdict each.
+
+    ``test``: ``effect`` (arm - clean arm), ``no_transfer`` (the effect lies within ``analysis.margin``), ``against``
+    (arm - the arm ``than``), ``difference_in_differences`` (effect on seen - on held-out items), ``gap`` (effect on
+    held-out - on related items) or ``dose_response`` (slope of logit accuracy on log dose). ``condition`` is the arm's
+    label as in ``effects.csv``; ``level`` null is every level. ``rate`` and ``copies`` null are the highest dose of the
+    arm. ``role`` is read by the first three and the last, ``benchmark`` names one of several.
+    """
+
+    test: str = MISSING
+    condition: str = MISSING
+    level: str | None = None
+    role: str = "held_out"
+    benchmark: str | None = None
+    than: str = "exact"
+    than_level: str | None = None
+    rate: float | None = None
+    copies: int | None = None
+
+
+@dataclass
+class PaperFigure:
+    """A published figure that stands beside ours and never enters it; accuracies as fractions.
+
+    ``clean`` and ``value`` are of the clean and of the contaminated model, ``source`` says where they are printed.
+    """
+
+    source: str = MISSING
+    model: str = MISSING
+    benchmark: str = MISSING
+    condition: str = MISSING
+    role: str = MISSING
+    value: float = MISSING
+    clean: float | None = None
+    level: str | None = None
+    note: str = ""
+
+
+@dataclass
+class AnalysisConfig:
+    """What the experiment asks, stated before it is run; kept with the sweep's record, no part of a cell.
+
+    ``margin`` is the difference in accuracy, as a fraction, below which an effect would count as none;
+    ``logprob_margin`` the same for the log-probability per token, in nats, null for no such test.
+    """
+
+    question: str = ""
+    margin: float = 0.05
+    logprob_margin: float | None = None
+    contrasts: list[ContrastConfig] = field(default_factory=list)
+    paper: list[PaperFigure] = field(default_factory=list)
+
+
+@dataclass
 class PathsConfig:
     """Where cells, reports and local data lie."""
 
@@ -336,6 +397,7 @@ class Config:
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     paths: PathsConfig = field(default_factory=PathsConfig)
 
 
@@ -392,6 +454,7 @@ def check(config: Config) -> None:
     _check_words(config)
     _check_banks(config.benchmark)
     _check_condition(config)
+    check_analysis(config.analysis)
     if not 0 < config.benchmark.seen_share < 1:
         raise ConfigError(f"benchmark.seen_share={config.benchmark.seen_share} must lie between 0 and 1.")
     batch, micro_batch = config.train.batch_size, config.train.micro_batch_size
@@ -473,6 +536,34 @@ def _check_words(config: Config) -> None:
     for key, (value, known) in choices.items():
         if value not in known:
             raise ConfigError(f"{key}={value} is unknown. Choose one of: {', '.join(known)}.")
+
+
+def check_analysis(analysis: AnalysisConfig) -> None:
+    """Refuse margins and declared contrasts that cannot be meant.
+
+    Raises:
+        ConfigError: naming the key and the remedy.
+    """
+    if not 0 < analysis.margin < 1:
+        raise ConfigError(f"margin={analysis.margin} must lie between 0 and 1: it is a difference in accuracy.")
+    if analysis.logprob_margin is not None and analysis.logprob_margin <= 0:
+        raise ConfigError(f"analysis.logprob_margin={analysis.logprob_margin} must be above 0, or null for no test.")
+    for place, one in enumerate(analysis.contrasts):
+        key = f"analysis.contrasts.{place}"
+        if one.test not in TESTS:
+            near = get_close_matches(one.test, TESTS, 1)
+            raise ConfigError(
+                f"{key}.test={one.test} is unknown{f', did you mean {near[0]}' if near else ''}. "
+                f"Choose one of: {', '.join(TESTS)}."
+            )
+        if one.role not in (*SPLIT_ROLES, "related", "general"):
+            raise ConfigError(f"{key}.role={one.role} is unknown. Choose one of: seen, held_out, related, general.")
+        if one.condition == "clean":
+            raise ConfigError(f"{key}.condition=clean: contrasts are with the clean arm. Name the arm that is tested.")
+        if one.test == "dose_response" and (one.rate is not None or one.copies is not None):
+            raise ConfigError(f"{key}: a dose_response is over all doses of its arm. Drop rate and copies.")
+        if one.test == "against" and (one.condition, one.level) == (one.than, one.than_level):
+            raise ConfigError(f"{key} compares {one.condition} with itself. Set than to another arm.")
 
 
 def _check_banks(benchmark: BenchmarkConfig) -> None:

@@ -37,7 +37,7 @@ FORMAT = 1
 
 PENDING, RUNNING, DONE, FAILED = "pending", "running", "done", "failed"
 
-_NOT_IDENTITY = ("experiment", "seed", "tracker", "cluster", "paths")
+_NOT_IDENTITY = ("experiment", "seed", "tracker", "cluster", "analysis", "paths")
 
 
 @cache
@@ -52,8 +52,8 @@ _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def identity(config: Config, inputs: dict[str, str] | None = None) -> str:
     """The id of a cell: 16 hex digits over the settings that affect its result and the sha256 of its input files.
 
-    The experiment's name, the tracker, paths, the number of workers and notes don't enter; neither does the seed that
-    the purpose seeds were derived from, nor which sandbox runs the tests (its limits do), nor what is
+    The experiment's name and analysis, the tracker, paths, the number of workers and notes don't enter; neither does
+    the seed that the purpose seeds were derived from, nor which sandbox runs the tests (its limits do), nor what is
     counted from the outcomes afterwards (pass@k), nor what differences between arms are admitted.
     """
     settings = asdict(config)
@@ -135,6 +135,11 @@ def _is_full_disk(error: Exception) -> bool:
 def write_text(path: Path, text: str) -> None:
     """Write ``text`` whole or not at all."""
     write_atomically(path, lambda staged: staged.write_text(text, encoding="utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write ``content`` whole or not at all."""
+    write_atomically(path, lambda staged: staged.write_bytes(content))
 
 
 def write_parquet(path: Path, frame: pd.DataFrame) -> None:
@@ -304,6 +309,19 @@ class Store:
         """Record which cells an experiment's latest launch consists of, and how it was launched."""
         record = {"experiment": experiment, "time": now(), **details, "cells": [cell.id for cell in cells]}
         write_text(self.runs / "_sweeps" / f"{experiment}.json", json.dumps(record, indent=1) + "\n")
+
+    def declared(self, experiment: str, analysis: dict[str, Any], done: int) -> list[dict[str, Any]]:
+        """What was declared of an experiment so far, and ``analysis`` where it differs from the last of it.
+
+        Args:
+            analysis: margin and contrasts as this launch states them.
+            done: how many of its cells were done when it did.
+        """
+        path = self.runs / "_sweeps" / f"{experiment}.json"
+        earlier = list(read_record(path, "cells").get("declared") or []) if path.exists() else []
+        if earlier and earlier[-1].get("analysis") == analysis:
+            return earlier
+        return [*earlier, {"time": now(), "done": done, "analysis": analysis}]
 
     def joined(self, experiment: str, cells: Sequence[Cell]) -> list[Cell]:
         """The cells of an experiment's record, if there is one, and these: a single cell does not replace a sweep."""

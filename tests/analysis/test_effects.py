@@ -12,9 +12,9 @@ from statsmodels.stats.power import TTestPower
 from statsmodels.stats.weightstats import DescrStatsW
 
 from softcontam.analysis import Effect, SweepEffects, measure
-from softcontam.analysis.effects import DID, GAP
 from softcontam.analysis.estimates import equivalence_p, holm, over_seeds, standardized_detectable
 from softcontam.analysis.frames import CONTRAST_COLUMNS, EFFECT_COLUMNS, LOGPROB_COLUMNS, contrasts_frame, effects_frame
+from softcontam.analysis.records import DID, GAP
 from softcontam.errors import ArmMismatchError, DataError, StoreError
 from softcontam.store import FAILED, Store
 

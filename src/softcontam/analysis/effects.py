@@ -1,4 +1,4 @@
-"""Effects of a sweep: paired differences from the clean arm, their contrasts between roles, and what is missing."""
+"""Effects of a sweep: paired differences from the clean arm, their contrasts, and what is missing."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
+import pandas as pd
+
+from softcontam.analysis.accuracies import ArmAccuracy, arm_accuracies
+from softcontam.analysis.contrasts import contrasts
+from softcontam.analysis.declared import EFFECT, Declaration, Declared, declaration, declared_contrasts
 from softcontam.analysis.detection import Detected, Similarity, detected, similarities
-from softcontam.analysis.estimates import Estimate, equivalence_p, holm, over_seeds
+from softcontam.analysis.dose_lines import DoseLine, dose_lines
+from softcontam.analysis.estimates import equivalence_p, holm, over_seeds
 from softcontam.analysis.families import FamilySummary, family_summaries
 from softcontam.analysis.halves import Halves, halves
+from softcontam.analysis.intervals import Group, exact_mcnemar, family_clustered, hierarchical_bootstrap
 from softcontam.analysis.items import (
     ACCURACY,
     GENERAL,
-    HELD_OUT,
     LOGPROB,
-    RELATED,
     ROLES,
-    SEEN,
     CellMean,
     SeedDifference,
     cell_means,
@@ -32,80 +35,26 @@ from softcontam.analysis.items import (
     wanted_pass_at,
 )
 from softcontam.analysis.ladder import DoseEffect, dose_effects
+from softcontam.analysis.notes import mixture_notes, undecided_notes
 from softcontam.analysis.pairing import Arm, LoadedCell, Pair, SweepCells, load_sweep
+from softcontam.analysis.records import Baseline, Contrast, Effect
+from softcontam.analysis.texts import item_texts
 from softcontam.analysis.verdicts import VerdictCounts, sandbox_error_notes, verdict_counts
-from softcontam.mixture.matching import Matching
 from softcontam.store import Store
 
 MARGIN = 0.05
-"""The difference in accuracy, as a fraction, below which an effect would count as none."""
+"""The difference in accuracy, as a fraction, below which an effect would count as none, where nothing was declared."""
 
-DID, GAP = "difference_in_differences", "gap"
-
-
-@dataclass(frozen=True)
-class Effect:
-    """The difference of one arm from the clean arm on one benchmark in one role.
-
-    ``value``, ``baseline`` and ``deltas`` are in the unit of ``outcome``: fractions, or nats per token. ``copies`` is
-    the mean number of inserted rows per covered item; ``n_items`` and ``n_families`` are means over seeds, rounded.
-    ``equivalence`` is the TOST p value against the margin (accuracy only, else NaN), ``holm`` the adjusted p value.
-    """
-
-    arm: Arm
-    role: str
-    benchmark: str
-    outcome: str
-    copies: float
-    n_items: int
-    n_families: int
-    chance: float
-    parse_rate: float
-    baseline_parse_rate: float
-    value: float
-    baseline: float
-    deltas: dict[str, float] = field(repr=False)
-    estimate: Estimate
-    equivalence: float
-    holm: float = math.nan
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """A difference of two effects of one arm: ``DID`` (seen - held-out) or ``GAP`` (held-out - related)."""
-
-    kind: str
-    arm: Arm
-    outcome: str
-    copies: float
-    benchmark: str
-    minus_benchmark: str
-    estimate: Estimate
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """The clean arm on one benchmark in one role; ``per_seed`` holds (seed, value) pairs, ``n_items`` is per seed."""
-
-    setup: str
-    split_benchmark: str
-    role: str
-    benchmark: str
-    outcome: str
-    per_seed: tuple[tuple[int, float], ...]
-    parse_rate: float
-    chance: float
-    n_items: int
-
-    @property
-    def mean(self) -> float:
-        """The mean over seeds."""
-        return sum(value for _, value in self.per_seed) / len(self.per_seed)
+_EMPTY = pd.DataFrame()
 
 
 @dataclass(frozen=True)
 class SweepEffects:
-    """All that a report says of a sweep, in the order: benchmark, setup, condition as launched, rate, copies."""
+    """All that a report says of a sweep, in the order: benchmark, setup, condition as launched, rate, copies.
+
+    ``rows`` are the outcomes of all cells that were read, ``items`` the same averaged over samples, ``texts`` prompts
+    and targets (columns benchmark, item_id, prompt, target; empty where cells don't keep them).
+    """
 
     experiment: str
     margin: float
@@ -120,6 +69,13 @@ class SweepEffects:
     doses: list[DoseEffect] = field(default_factory=list)
     detected: list[Detected] = field(default_factory=list)
     similarities: list[Similarity] = field(default_factory=list)
+    declaration: Declaration = field(default_factory=Declaration)
+    declared: list[Declared] = field(default_factory=list)
+    lines: list[DoseLine] = field(default_factory=list)
+    accuracies: list[ArmAccuracy] = field(default_factory=list)
+    rows: pd.DataFrame = field(default_factory=lambda: _EMPTY, repr=False)
+    items: pd.DataFrame = field(default_factory=lambda: _EMPTY, repr=False)
+    texts: pd.DataFrame = field(default_factory=lambda: _EMPTY, repr=False)
 
     @property
     def outcomes(self) -> list[str]:
@@ -131,55 +87,98 @@ class SweepEffects:
         """Accuracy where it is decided anywhere, else the log-probability."""
         return LOGPROB if self.outcomes == [LOGPROB] else ACCURACY
 
+    @property
+    def margins(self) -> dict[str, float | None]:
+        """The equivalence margin of each outcome that can have one, in its unit; None where none is set."""
+        return {ACCURACY: self.margin, LOGPROB: self.declaration.analysis.logprob_margin}
+
     def of(self, outcome: str) -> list[Effect]:
         """The effects on one outcome."""
         return [effect for effect in self.effects if effect.outcome == outcome]
 
 
-def measure(store: Store, experiment: str, margin: float = MARGIN) -> SweepEffects:
+def measure(store: Store, experiment: str, margin: float | None = None) -> SweepEffects:
     """Measure an experiment's effects from the store.
 
     Args:
-        margin: the equivalence margin for accuracy, as a fraction, declared before the results are seen.
+        margin: an equivalence margin for accuracy, as a fraction, in place of the one that was declared with the sweep;
+            the report then says that it was chosen afterwards.
 
     Raises:
         StoreError: no such experiment, or a damaged cell.
         ArmMismatchError: an arm and its clean cell differ in more than the inserted rows.
     """
     cells = load_sweep(store, experiment)
-    needed = {one.cell.id: one for one in (*cells.clean, *(pair.treated for pair in cells.pairs))}
+    stated = declaration(cells.record, margin)
+    needed = compared_cells(cells)
     if not needed:
-        return SweepEffects(experiment, margin, cells, [], [], [], [])
-    rows = read_outcomes([one.cell for one in needed.values()])
-    items = item_table(rows, wanted_pass_at(needed.values()))
+        return SweepEffects(experiment, stated.analysis.margin, cells, [], [], [], [], declaration=stated)
+    rows = read_outcomes([one.cell for one in needed])
+    return measure_rows(experiment, cells, rows, item_texts(needed), stated)
+
+
+def compared_cells(cells: SweepCells) -> list[LoadedCell]:
+    """The clean cells and those that have one, each once."""
+    return list({one.cell.id: one for one in (*cells.clean, *(pair.treated for pair in cells.pairs))}.values())
+
+
+def measure_rows(
+    experiment: str, cells: SweepCells, rows: pd.DataFrame, texts: pd.DataFrame, stated: Declaration
+) -> SweepEffects:
+    """Measure the effects of cells whose outcomes are at hand, wherever they come from.
+
+    Args:
+        experiment: the name that the report carries.
+        rows: outcomes of :func:`compared_cells`, with the columns of :func:`softcontam.analysis.items.read_outcomes`.
+        texts: prompts and targets, possibly empty.
+        stated: margin and contrasts, and when they were declared.
+
+    Raises:
+        ArmMismatchError: the two cells of a pair weren't evaluated on the same items.
+    """
+    needed, margin = compared_cells(cells), stated.analysis.margin
+    items = item_table(rows, wanted_pass_at(needed))
     outcomes = outcomes_of(items)
-    verdicts = verdict_counts(rows, list(needed.values()))
+    verdicts = verdict_counts(rows, needed)
+    margins = {ACCURACY: margin, LOGPROB: stated.analysis.logprob_margin}
     effects: list[Effect] = []
-    notes = _mixture_notes(cells.pairs) + sandbox_error_notes(verdicts)
+    notes = mixture_notes(cells.pairs) + sandbox_error_notes(verdicts)
     if cells.pairs:
         paired = paired_items(cells.pairs, items)
         for outcome in outcomes:
             differences = seed_differences(paired, outcome)
-            effects += _effects(cells.pairs, differences, outcome, margin)
-            notes += _undecided_notes(differences, outcome)
+            effects += _effects(cells.pairs, differences, outcome, margins.get(outcome))
+            notes += undecided_notes(differences, outcome)
+    doses = dose_effects(cells.pairs, items, outcomes)
+    lines = dose_lines(effects, doses)
+    declared = declared_contrasts(stated.analysis, effects, lines)
     return SweepEffects(
         experiment,
         margin,
         cells,
-        effects,
-        _contrasts(effects),
+        _adjusted(effects, declared),
+        contrasts(effects),
         [one for outcome in outcomes for one in _baselines(cells.clean, cell_means(items, outcome), outcome)],
         notes,
         halves(cells.clean, items),
         family_summaries(cells.done),
         verdicts,
-        dose_effects(cells.pairs, items, outcomes),
-        detected([*cells.clean, *(pair.treated for pair in cells.pairs)]),
+        doses,
+        detected(needed),
         similarities([pair.treated for pair in cells.pairs]),
+        stated,
+        declared,
+        lines,
+        arm_accuracies(needed, items, outcomes),
+        rows,
+        items,
+        texts,
     )
 
 
-def _effects(pairs: Sequence[Pair], differences: Sequence[SeedDifference], outcome: str, margin: float) -> list[Effect]:
+def _effects(
+    pairs: Sequence[Pair], differences: Sequence[SeedDifference], outcome: str, margin: float | None
+) -> list[Effect]:
     """Group the per-seed differences by arm, role and benchmark."""
     treated = {pair.treated.cell.id: pair.treated for pair in pairs}
     groups: dict[tuple[Arm, str, str], list[SeedDifference]] = defaultdict(list)
@@ -189,6 +188,7 @@ def _effects(pairs: Sequence[Pair], differences: Sequence[SeedDifference], outco
     for (arm, role, benchmark), members in groups.items():
         cells = [treated[one.cell_id] for one in members]
         deltas = {one.cell_id: one.value - one.baseline for one in members}
+        seeds = [(Group(1.0, one.families, one.family_deltas),) for one in members]
         found.append(
             Effect(
                 arm=arm,
@@ -205,18 +205,37 @@ def _effects(pairs: Sequence[Pair], differences: Sequence[SeedDifference], outco
                 baseline=_mean(one.baseline for one in members),
                 deltas=deltas,
                 estimate=over_seeds(list(deltas.values())),
-                equivalence=equivalence_p(list(deltas.values()), margin) if outcome == ACCURACY else math.nan,
+                equivalence=math.nan if margin is None else equivalence_p(list(deltas.values()), margin),
+                differences={one.cell_id: one for one in members},
+                family=family_clustered(seeds),
+                hierarchical=hierarchical_bootstrap(seeds),
+                mcnemar=tuple(exact_mcnemar(one.items, one.clean_items) for one in members)
+                if outcome == ACCURACY
+                else (),
             )
         )
-    return _adjusted(sorted(found, key=_Order(pair.treated.arm for pair in pairs)))
+    return sorted(found, key=_Order(pair.treated.arm for pair in pairs))
 
 
-def _adjusted(effects: list[Effect]) -> list[Effect]:
-    """Add Holm's p over the declared contrasts: all effects but those on general benchmarks, which are controls."""
-    declared = [i for i, effect in enumerate(effects) if effect.role != GENERAL]
-    for index, p in zip(declared, holm([effects[i].estimate.p for i in declared]), strict=True):
-        effects[index] = replace(effects[index], holm=p)
-    return effects
+def _adjusted(effects: Sequence[Effect], declared: Sequence[Declared]) -> list[Effect]:
+    """Add Holm's p: that of the declared contrasts to the effects among them.
+
+    Where the experiment declares none, every effect on seen, held-out and related items counts as declared, those of
+    each outcome by themselves; general benchmarks are controls and stand outside.
+    """
+    if declared:
+        known = {_key(one.effect): one.holm for one in declared if one.effect and one.stated.test == EFFECT}
+        return [replace(one, holm=known.get(_key(one), math.nan)) for one in effects]
+    adjusted = list(effects)
+    for outcome in dict.fromkeys(one.outcome for one in effects):
+        members = [i for i, one in enumerate(effects) if one.outcome == outcome and one.role != GENERAL]
+        for index, p in zip(members, holm([effects[i].estimate.p for i in members]), strict=True):
+            adjusted[index] = replace(effects[index], holm=p)
+    return adjusted
+
+
+def _key(effect: Effect) -> tuple[Arm, str, str, str]:
+    return effect.arm, effect.role, effect.benchmark, effect.outcome
 
 
 class _Order:
@@ -231,22 +250,6 @@ class _Order:
         place = self.place[arm.split_benchmark, arm.setup, arm.condition, arm.level]
         fresh = effect.benchmark != arm.split_benchmark
         return place, arm.rate, effect.copies, _place(effect.role), fresh, effect.benchmark
-
-
-def _contrasts(effects: Iterable[Effect]) -> list[Contrast]:
-    """Differences in differences and gaps of every arm, over the seeds that both effects have."""
-    by_arm: dict[tuple[Arm, str], dict[str, list[Effect]]] = defaultdict(lambda: defaultdict(list))
-    for effect in effects:
-        by_arm[effect.arm, effect.outcome][effect.role].append(effect)
-    contrasts = []
-    for (arm, outcome), roles in by_arm.items():
-        for kind, first, second in ((DID, SEEN, HELD_OUT), (GAP, HELD_OUT, RELATED)):
-            for left, right in product(roles[first], roles[second]):
-                shared = [left.deltas[cell] - right.deltas[cell] for cell in left.deltas if cell in right.deltas]
-                if shared:
-                    names = (left.benchmark, right.benchmark)
-                    contrasts.append(Contrast(kind, arm, outcome, left.copies, *names, over_seeds(shared)))
-    return contrasts
 
 
 def _baselines(clean: Sequence[LoadedCell], means: Sequence[CellMean], outcome: str) -> list[Baseline]:
@@ -264,58 +267,6 @@ def _baselines(clean: Sequence[LoadedCell], means: Sequence[CellMean], outcome: 
         parse_rate, n_items = _mean(one.parse_rate for one in members), round(_mean(one.n_items for one in members))
         found.append(Baseline(setup, split, role, name, outcome, per_seed, parse_rate, chance, n_items))
     return sorted(found, key=lambda one: (one.split_benchmark, one.setup, _place(one.role)))
-
-
-def _undecided_notes(differences: Sequence[SeedDifference], outcome: str) -> list[str]:
-    counts: dict[tuple[str, str], int] = defaultdict(int)
-    for one in differences:
-        counts[one.benchmark, one.role] += one.undecided
-    return [
-        f"{outcome} is undecided for {count} item results of {benchmark} ({role}); they were left out of both arms."
-        for (benchmark, role), count in counts.items()
-        if count
-    ]
-
-
-def _mixture_notes(pairs: Sequence[Pair]) -> list[str]:
-    """What a reader should know of the mixtures: arms in different slots, clean rows near a benchmark item."""
-    notes = []
-    slots: dict[tuple[object, ...], set[str]] = defaultdict(set)
-    for pair in pairs:
-        arm, metrics = pair.treated.arm, pair.treated.metrics
-        if "slots_sha256" in metrics:
-            ladder = tuple(pair.treated.config.condition.ladder)
-            slots[pair.clean.cell.id, arm.rate, arm.copies_setting, ladder].add(metrics["slots_sha256"])
-    if differing := sum(len(found) > 1 for found in slots.values()):
-        notes.append(f"In {differing} cases arms of the same seed and dose replaced different slots of the mixture.")
-    notes += _unmatched_notes(pairs)
-    near = max((_near_count(pair.clean.metrics) for pair in pairs), default=0)
-    if near:
-        notes.append(
-            f"Clean rows that are themselves near a benchmark item, in every arm alike: at most {near} in a mixture."
-        )
-    return notes
-
-
-def _near_count(metrics: Mapping[str, Any]) -> int:
-    """Clean rows near an item; cells list the first of them only, older ones all of them."""
-    return int(metrics.get("near_benchmark_count", len(metrics.get("near_benchmark") or [])))
-
-
-def _unmatched_notes(pairs: Sequence[Pair]) -> list[str]:
-    """Arms that differ from exact duplicates in the same slots in tokens or style, beyond the tolerance."""
-    differing: dict[tuple[str, str | None, float], set[str]] = defaultdict(set)
-    for pair in pairs:
-        stored = pair.treated.metrics.get("matching")
-        if stored:
-            found = Matching.from_dict(stored).differs(pair.treated.config.mixture.tolerance)
-            differing[pair.treated.arm.condition, pair.treated.arm.level, pair.treated.arm.rate].update(found)
-    return [
-        f"{condition}{f' ({level})' if level else ''} at {100 * rate:g} % of rows is not matched to exact duplicates "
-        f"in {', '.join(sorted(found))}: see the table of dose and matching before reading its effects."
-        for (condition, level, rate), found in differing.items()
-        if found
-    ]
 
 
 def _copies(one: LoadedCell) -> float:

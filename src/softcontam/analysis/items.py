@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_float_dtype
 
 from softcontam.analysis.pairing import LoadedCell, Pair
 from softcontam.analysis.pass_at_k import is_pass_at_k, outcome_name, pass_at_k
@@ -21,7 +24,10 @@ OUTCOMES = (ACCURACY, PARTIAL, LOGPROB)
 SEEN, HELD_OUT, RELATED, GENERAL = "seen", "held_out", "related", "general"
 ROLES = (SEEN, HELD_OUT, RELATED, GENERAL)
 
-_READ = ["role", "benchmark", "item_id", "family", "parse_ok", "correct", "copies", "gold_logprob", "gold_tokens"]
+_READ = [
+    *("role", "benchmark", "item_id", "family", "sample", "output", "parsed", "parse_ok", "finished", "correct"),
+    *("copies", "gold_logprob", "gold_tokens"),
+]
 _READ_IF_THERE = ["partial", "verdict"]
 _THERE: tuple[list[str], ...] = (_READ_IF_THERE, ["partial"], ["verdict"], [])
 _ITEM = ["role", "benchmark", "item_id"]
@@ -33,10 +39,13 @@ class SeedDifference:
     """An arm's cell beside its clean cell, on the same items of one benchmark in one role.
 
     ``value`` and ``baseline`` are means over families in the unit of the outcome; parse rates are shares of outputs;
-    ``undecided`` counts items that were left out because the outcome is null on either side.
+    ``undecided`` counts items that were left out because the outcome is null on either side. ``families`` (names, with
+    their benchmark) and ``family_deltas`` have shape (n_families,), ``items`` and ``clean_items`` (n_items,): the
+    outcome of each item in the arm and in the clean cell.
     """
 
     cell_id: str
+    clean_id: str
     role: str
     benchmark: str
     value: float
@@ -46,6 +55,10 @@ class SeedDifference:
     n_items: int
     n_families: int
     undecided: int
+    families: NDArray[Any] = field(repr=False)
+    family_deltas: NDArray[np.float64] = field(repr=False)
+    items: NDArray[np.float64] = field(repr=False)
+    clean_items: NDArray[np.float64] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -92,7 +105,8 @@ def item_table(rows: pd.DataFrame, pass_at: Mapping[str, Iterable[int]] | None =
     """
     rows = rows.copy()
     for column, of in ((ACCURACY, "correct"), ("parse_rate", "parse_ok")):
-        rows[column] = rows[of].astype("boolean").astype("Float64").to_numpy(float, na_value=float("nan"))
+        values = rows[of] if is_float_dtype(rows[of]) else rows[of].astype("boolean")  # shares come from other tables
+        rows[column] = values.astype("Float64").to_numpy(float, na_value=float("nan"))
     rows[LOGPROB] = rows["gold_logprob"].astype(float) / rows["gold_tokens"].astype(float)
     grouped = rows.groupby(["cell", *_ITEM], sort=False, observed=True)
     items = grouped[[ACCURACY, PARTIAL, LOGPROB, "parse_rate"]].mean()
@@ -144,15 +158,32 @@ def paired_items(pairs: Sequence[Pair], items: pd.DataFrame) -> pd.DataFrame:
 
 def seed_differences(paired: pd.DataFrame, outcome: str) -> list[SeedDifference]:
     """One record per arm cell, role and benchmark for which ``outcome`` is decided."""
-    decided = paired[paired[outcome].notna()]
-    means = family_means(decided, _GROUP, [outcome, f"{outcome}_clean"])
-    grouped = decided.groupby(_GROUP, sort=False, observed=True)
-    rates = grouped[["parse_rate", "parse_rate_clean"]].mean()
-    undecided = paired.groupby(_GROUP, sort=False, observed=True).size() - grouped.size()
-    columns = (means[outcome], means[f"{outcome}_clean"], rates["parse_rate"], rates["parse_rate_clean"])
-    counts = (grouped.size(), grouped["family"].nunique(), undecided.reindex(means.index))
-    keys = (means.index.get_level_values(level) for level in _GROUP)
-    return [SeedDifference(*row) for row in zip(*keys, *columns, *counts, strict=True)]
+    both = [outcome, f"{outcome}_clean"]
+    sizes = paired.groupby(_GROUP, sort=False, observed=True).size().to_dict()
+    found = []
+    for key, members in paired[paired[outcome].notna()].groupby(_GROUP, sort=False, observed=True):
+        cell_id, role, benchmark = map(str, key)
+        within = members.groupby("family", sort=False, observed=True)[both].mean()
+        found.append(
+            SeedDifference(
+                cell_id=cell_id,
+                clean_id=str(members["clean"].iloc[0]),
+                role=role,
+                benchmark=benchmark,
+                value=float(within[both[0]].mean()),
+                baseline=float(within[both[1]].mean()),
+                parse_rate=float(members["parse_rate"].mean()),
+                baseline_parse_rate=float(members["parse_rate_clean"].mean()),
+                n_items=len(members),
+                n_families=len(within),
+                undecided=sizes[key] - len(members),
+                families=np.array([f"{benchmark}/{family}" for family in within.index]),
+                family_deltas=(within[both[0]] - within[both[1]]).to_numpy(float),
+                items=members[both[0]].to_numpy(float),
+                clean_items=members[both[1]].to_numpy(float),
+            )
+        )
+    return found
 
 
 def cell_means(items: pd.DataFrame, outcome: str) -> list[CellMean]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -18,6 +18,7 @@ class DoseEffect:
 
     Items without a row (``copies`` 0) are in the seen half as well: what they gain is not from their own duplicates.
     ``value``, ``baseline`` and ``estimate`` are in the unit of ``outcome``; counts are means over seeds, rounded.
+    ``per_seed`` holds value and baseline by cell.
     """
 
     arm: Arm
@@ -29,6 +30,7 @@ class DoseEffect:
     value: float
     baseline: float
     estimate: Estimate
+    per_seed: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
 
 
 def dose_effects(pairs: Sequence[Pair], items: pd.DataFrame, outcomes: Sequence[str]) -> list[DoseEffect]:
@@ -66,6 +68,7 @@ def dose_effects(pairs: Sequence[Pair], items: pd.DataFrame, outcomes: Sequence[
                     value=float(means[outcome].mean()),
                     baseline=float(means[f"{outcome}_clean"].mean()),
                     estimate=over_seeds((means[outcome] - means[f"{outcome}_clean"]).tolist()),
+                    per_seed={str(cell): (float(row.iloc[0]), float(row.iloc[1])) for cell, row in means.iterrows()},
                 )
             )
     place = {arm: index for index, arm in enumerate(arms.values())}

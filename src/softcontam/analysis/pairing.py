@@ -16,7 +16,7 @@ CLEAN = "clean"
 MUST_MATCH = ("base_sha256", "n_rows", "steps")
 """Figures of ``metrics.json`` that an arm and its clean cell must share."""
 
-_NOT_SETUP = ("experiment", "seed", "seeds", "condition", "tracker", "cluster", "paths")
+_NOT_SETUP = ("experiment", "seed", "seeds", "condition", "tracker", "cluster", "analysis", "paths")
 _NOT_COMPARED = (
     *("mixture.rate", "mixture.copies", "mixture.tolerance", "mixture.differs"),
     *("train.checkpoint_every_s", "model.note"),
@@ -132,7 +132,7 @@ def setups(configs: Sequence[Config]) -> list[str]:
     Only as many settings as are needed to tell them apart are named, models and recipes first.
     """
     labels: list[tuple[str, ...]] = [()] * len(configs)
-    flat = [_setup_settings(config) for config in configs]
+    flat = [setup_settings(config) for config in configs]
     for name in dict.fromkeys(config.benchmark.name for config in configs):
         members = [i for i, config in enumerate(configs) if config.benchmark.name == name]
         keys = sorted({key for i in members for key in flat[i]}, key=lambda key: (key not in _NAMING, key))
@@ -238,7 +238,8 @@ def _unfinished(cell: Cell) -> Unfinished:
     return Unfinished(cell.id, text, config.seed, status["state"], error[0] if error else "")
 
 
-def _setup_settings(config: Config) -> dict[str, str]:
+def setup_settings(config: Config) -> dict[str, str]:
+    """The settings of a cell beside condition, dose, seed and paths, by their dotted names."""
     settings = {key: value for key, value in asdict(config).items() if key not in _NOT_SETUP}
     return {key: value for key, value in _leaves(settings, "") if key not in _NOT_COMPARED}
 

@@ -1,0 +1,197 @@
+"""The contrasts that an experiment declares before it is run, and what became of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from omegaconf.errors import OmegaConfBaseException
+
+from softcontam.analysis.contrasts import between_arms, between_roles, highest_dose
+from softcontam.analysis.dose_lines import DoseLine
+from softcontam.analysis.estimates import Estimate, holm
+from softcontam.analysis.intervals import Interval
+from softcontam.analysis.items import ACCURACY, HELD_OUT, LOGPROB, RELATED, SEEN
+from softcontam.analysis.records import DID, GAP, NO_INTERVAL, Contrast, Effect
+from softcontam.config import SPLIT_ROLES, AnalysisConfig, ContrastConfig, from_settings
+from softcontam.errors import StoreError
+
+EFFECT, NO_TRANSFER, AGAINST_ARM, DOSE = "effect", "no_transfer", "against", "dose_response"
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What was stated of an experiment, and when: ``notes`` say what of it was chosen after results were there."""
+
+    analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One declared contrast of one arm.
+
+    ``p`` is that of the t test over seeds, of TOST for ``no_transfer``; ``holm`` is adjusted over all contrasts that
+    the experiment declares. ``missing`` says why there is no figure; ``effect``, ``minus`` and ``line`` are what it is
+    made of.
+    """
+
+    stated: ContrastConfig
+    estimate: Estimate
+    p: float
+    holm: float = math.nan
+    effect: Effect | None = None
+    minus: Effect | None = None
+    line: DoseLine | None = None
+    family: Interval = NO_INTERVAL
+    hierarchical: Interval = NO_INTERVAL
+    missing: str = ""
+
+
+_NOTHING = Estimate(math.nan, math.nan, math.nan, math.nan, math.nan, 0, "not measured")
+
+
+def declaration(record: dict[str, Any], margin: float | None = None) -> Declaration:
+    """What a sweep's record says was declared.
+
+    Args:
+        margin: one that was given to the report instead.
+
+    Raises:
+        StoreError: the record's declaration can't be read.
+    """
+    stated = record.get("declared") or []
+    notes: list[str] = []
+    analysis = AnalysisConfig()
+    if stated:
+        try:
+            analysis = from_settings(AnalysisConfig, stated[-1]["analysis"])
+        except (OmegaConfBaseException, KeyError, TypeError) as error:
+            raise StoreError(
+                f"the declared analysis of {record.get('experiment')} cannot be read ({error}). "
+                "Launch the sweep again: done cells stay done."
+            ) from error
+        total = len(record.get("cells", []))
+        if done := int(stated[-1].get("done", 0)):
+            what = "changed" if len(stated) > 1 else "declared"
+            notes.append(
+                f"Margin and contrasts were {what} on {stated[-1].get('time', 'an unknown date')}, when {done} of "
+                f"{total} cells were done already: they may have been chosen with results at hand."
+            )
+    elif record.get("cells"):
+        notes.append("No margin and no contrasts were declared with this sweep: those of the report are its defaults.")
+    if margin is not None and margin != analysis.margin:
+        analysis = replace(analysis, margin=margin)
+        notes.append(f"The margin of {100 * margin:g} points was given to the report, not declared before the run.")
+    return Declaration(analysis, tuple(notes))
+
+
+def declared_contrasts(
+    analysis: AnalysisConfig, effects: Sequence[Effect], lines: Sequence[DoseLine]
+) -> list[Declared]:
+    """Every declared contrast, in the order declared; one that stands for several arms becomes several.
+
+    They are of accuracy, or of the log-probability where correctness isn't decided at all.
+    """
+    outcome = ACCURACY if any(one.outcome == ACCURACY for one in effects) else LOGPROB
+    primary = [one for one in effects if one.outcome == outcome]
+    found: list[Declared] = []
+    for stated in analysis.contrasts:
+        members = _dose_responses(stated, lines) if stated.test == DOSE else _tested(stated, primary)
+        found += members or [Declared(stated, _NOTHING, math.nan, missing=_why(stated, primary))]
+    adjusted = holm([one.p for one in found])
+    return [replace(one, holm=p) for one, p in zip(found, adjusted, strict=True)]
+
+
+def _tested(stated: ContrastConfig, effects: Sequence[Effect]) -> list[Declared]:
+    """What a contrast other than a dose-response stands for among the effects."""
+    if stated.test in (EFFECT, NO_TRANSFER):
+        return [_of_effect(stated, one) for one in _chosen(stated, effects, stated.role)]
+    if stated.test == AGAINST_ARM:
+        pairs = [
+            (one, other)
+            for one in _chosen(stated, effects, stated.role)
+            for other in effects
+            if (other.arm.condition, other.arm.level) == (stated.than, stated.than_level) and _same_place(one, other)
+        ]
+        return [_of_contrast(stated, between_arms(*pair), *pair) for pair in pairs]
+    kind, first, second = (DID, SEEN, HELD_OUT) if stated.test == DID else (GAP, HELD_OUT, RELATED)
+    left = _chosen(replace(stated, benchmark=None), effects, first)
+    right = _chosen(stated if second == RELATED else replace(stated, benchmark=None), effects, second)
+    pairs = [(one, other) for one in left for other in right if one.arm == other.arm]
+    return [_of_contrast(stated, between_roles(kind, *pair), *pair) for pair in pairs]
+
+
+def _chosen(stated: ContrastConfig, effects: Sequence[Effect], role: str) -> list[Effect]:
+    """The effects in a role of the arms that a contrast names: at its dose, or at the highest of each arm."""
+    members = [
+        one
+        for one in effects
+        if one.role == role
+        and one.arm.condition == stated.condition
+        and stated.level in (None, one.arm.level)
+        and (one.benchmark == stated.benchmark if stated.benchmark else _own(one))
+        and stated.rate in (None, one.arm.rate)
+        and stated.copies in (None, one.arm.copies_setting)
+    ]
+    places = dict.fromkeys((one.arm.setup, one.arm.split_benchmark, one.arm.level, one.benchmark) for one in members)
+    found: list[Effect] = []
+    for place in places:
+        found += highest_dose(
+            one for one in members if (one.arm.setup, one.arm.split_benchmark, one.arm.level, one.benchmark) == place
+        )
+    return found
+
+
+def _own(effect: Effect) -> bool:
+    """Whether an effect is on the items of the split itself, or on a benchmark in another role."""
+    return effect.role not in SPLIT_ROLES or effect.benchmark == effect.arm.split_benchmark
+
+
+def _same_place(one: Effect, other: Effect) -> bool:
+    arms = (one.arm, other.arm)
+    places = [(arm.setup, arm.split_benchmark, arm.rate, arm.copies_setting) for arm in arms]
+    return places[0] == places[1] and (one.role, one.benchmark) == (other.role, other.benchmark)
+
+
+def _of_effect(stated: ContrastConfig, effect: Effect) -> Declared:
+    p = effect.equivalence if stated.test == NO_TRANSFER else effect.estimate.p
+    return Declared(stated, effect.estimate, p, effect=effect, family=effect.family, hierarchical=effect.hierarchical)
+
+
+def _of_contrast(stated: ContrastConfig, contrast: Contrast | None, effect: Effect, minus: Effect) -> Declared:
+    if contrast is None:
+        return Declared(stated, _NOTHING, math.nan, effect=effect, minus=minus, missing="no seed has both sides")
+    return Declared(
+        stated,
+        contrast.estimate,
+        contrast.estimate.p,
+        effect=effect,
+        minus=minus,
+        family=contrast.family,
+        hierarchical=contrast.hierarchical,
+    )
+
+
+def _dose_responses(stated: ContrastConfig, lines: Iterable[DoseLine]) -> list[Declared]:
+    return [
+        Declared(stated, one.response.slope, one.response.slope.p, line=one)
+        for one in lines
+        if (one.arm.condition, one.role) == (stated.condition, stated.role)
+        and stated.level in (None, one.arm.level)
+        and (one.benchmark == stated.benchmark if stated.benchmark else _own_line(one))
+    ]
+
+
+def _own_line(line: DoseLine) -> bool:
+    return line.role not in SPLIT_ROLES or line.benchmark == line.arm.split_benchmark
+
+
+def _why(stated: ContrastConfig, effects: Sequence[Effect]) -> str:
+    """Why nothing matches a contrast."""
+    known = sorted({one.arm.condition for one in effects})
+    if stated.condition not in known:
+        return f"no finished cells of the arm {stated.condition} with their clean cells (there are: {', '.join(known)})"
+    return "no finished cells at that dose, level, role or benchmark"

@@ -1,0 +1,64 @@
+"""What a reader should know before reading a sweep's effects, as sentences."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from softcontam.analysis.items import SeedDifference
+from softcontam.analysis.pairing import Pair
+from softcontam.mixture.matching import Matching
+
+
+def undecided_notes(differences: Sequence[SeedDifference], outcome: str) -> list[str]:
+    """A sentence for each benchmark and role in which item results were left out."""
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    for one in differences:
+        counts[one.benchmark, one.role] += one.undecided
+    return [
+        f"{outcome} is undecided for {count} item results of {benchmark} ({role}); they were left out of both arms."
+        for (benchmark, role), count in counts.items()
+        if count
+    ]
+
+
+def mixture_notes(pairs: Sequence[Pair]) -> list[str]:
+    """What a reader should know of the mixtures: arms in different slots, clean rows near a benchmark item."""
+    notes = []
+    slots: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    for pair in pairs:
+        arm, metrics = pair.treated.arm, pair.treated.metrics
+        if "slots_sha256" in metrics:
+            ladder = tuple(pair.treated.config.condition.ladder)
+            slots[pair.clean.cell.id, arm.rate, arm.copies_setting, ladder].add(metrics["slots_sha256"])
+    if differing := sum(len(found) > 1 for found in slots.values()):
+        notes.append(f"In {differing} cases arms of the same seed and dose replaced different slots of the mixture.")
+    notes += _unmatched_notes(pairs)
+    near = max((_near_count(pair.clean.metrics) for pair in pairs), default=0)
+    if near:
+        notes.append(
+            f"Clean rows that are themselves near a benchmark item, in every arm alike: at most {near} in a mixture."
+        )
+    return notes
+
+
+def _near_count(metrics: Mapping[str, Any]) -> int:
+    """Clean rows near an item; cells list the first of them only, older ones all of them."""
+    return int(metrics.get("near_benchmark_count", len(metrics.get("near_benchmark") or [])))
+
+
+def _unmatched_notes(pairs: Sequence[Pair]) -> list[str]:
+    """Arms that differ from exact duplicates in the same slots in tokens or style, beyond the tolerance."""
+    differing: dict[tuple[str, str | None, float], set[str]] = defaultdict(set)
+    for pair in pairs:
+        stored = pair.treated.metrics.get("matching")
+        if stored:
+            found = Matching.from_dict(stored).differs(pair.treated.config.mixture.tolerance)
+            differing[pair.treated.arm.condition, pair.treated.arm.level, pair.treated.arm.rate].update(found)
+    return [
+        f"{condition}{f' ({level})' if level else ''} at {100 * rate:g} % of rows is not matched to exact duplicates "
+        f"in {', '.join(sorted(found))}: see the table of dose and matching before reading its effects."
+        for (condition, level, rate), found in differing.items()
+        if found
+    ]

@@ -1,0 +1,207 @@
+"""Per-item results from elsewhere, as csv or parquet, with the mistakes that such tables have."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+
+from softcontam.analysis import Effect
+from softcontam.analysis.effects import SweepEffects
+from softcontam.analysis.frames import EFFECT_COLUMNS
+from softcontam.errors import ConfigError, DataError
+from softcontam.report import main, measure_table
+
+
+def results(seeds: int = 3, items: int = 40, samples: int = 1) -> pd.DataFrame:
+    """Made-up results of two conditions on two benchmarks; the contaminated one solves more seen and held-out items."""
+    rng = np.random.default_rng(7)
+    rows = []
+    for seed in range(seeds):
+        for condition, gain in (("clean", 0.0), ("contaminated", 0.3)):
+            for role, benchmark in (("seen", "puzzles"), ("held_out", "puzzles"), ("related", "riddles")):
+                for item in range(items):
+                    chance = 0.3 + (gain if role != "related" else 0.0)
+                    family = f"{role}-{item // 2}"
+                    for sample in range(samples):
+                        correct = bool(rng.random() < chance)
+                        rows.append((condition, seed, benchmark, role, f"{role}-{item}", family, sample, correct))
+    return pd.DataFrame(
+        rows, columns=["condition", "seed", "benchmark", "role", "item_id", "family", "sample", "correct"]
+    )
+
+
+def written(table: pd.DataFrame, folder: Path, name: str = "results.csv") -> Path:
+    path = folder / name
+    if path.suffix == ".parquet":
+        table.to_parquet(path)
+    else:
+        table.to_csv(path, index=False)
+    return path
+
+
+def effect(measured: SweepEffects, role: str) -> Effect:
+    (found,) = [one for one in measured.of("accuracy") if one.role == role]
+    return found
+
+
+def test_csv_and_parquet_give_the_effects_that_scipy_gives_by_hand(tmp_path: Path) -> None:
+    table = results()
+    measured = measure_table(written(table, tmp_path))
+    held_out = table[table["role"] == "held_out"]
+    families = held_out.groupby(["condition", "seed", "family"])["correct"].mean().groupby(["condition", "seed"]).mean()
+    deltas = (families["contaminated"] - families["clean"]).to_numpy()
+    test = stats.ttest_1samp(deltas, 0)
+    bounds = test.confidence_interval(0.95)
+    found = effect(measured, "held_out").estimate
+    assert (found.mean, found.p) == pytest.approx((deltas.mean(), test.pvalue), abs=1e-9)
+    assert (found.low, found.high) == pytest.approx((bounds.low, bounds.high), abs=1e-9)
+    again = effect(measure_table(written(table, tmp_path, "results.parquet")), "held_out")
+    assert again.estimate == found
+
+
+def test_each_pair_of_runs_has_the_exact_mcnemar_p_of_statsmodels(tmp_path: Path) -> None:
+    table = results()
+    measured = measure_table(written(table, tmp_path))
+    expected = []
+    for seed in range(3):
+        one = table[(table["role"] == "related") & (table["seed"] == seed)]
+        wide = one.pivot_table(index="item_id", columns="condition", values="correct", aggfunc="first").astype(bool)
+        both = (
+            pd.crosstab(wide["contaminated"], wide["clean"])
+            .reindex([True, False], axis=0)
+            .reindex([True, False], axis=1)
+        )
+        expected.append(mcnemar(both.fillna(0).to_numpy(), exact=True).pvalue)
+    assert effect(measured, "related").mcnemar == pytest.approx(expected, abs=1e-9)
+
+
+def test_twenty_samples_of_an_item_are_one_observation(tmp_path: Path) -> None:
+    """Entered as twenty, McNemar and the interval over items would claim a certainty that is not there."""
+    measured = effect(measure_table(written(results(seeds=1, samples=20), tmp_path)), "held_out")
+    assert (measured.n_items, measured.n_families) == (40, 20)
+    assert math.isnan(measured.estimate.low)
+    assert all(math.isnan(p) for p in measured.mcnemar)
+    assert measured.family.low < measured.estimate.mean < measured.family.high
+
+
+def test_shares_of_correct_samples_are_read_as_such(tmp_path: Path) -> None:
+    table = results(samples=4)
+    keys = ["condition", "seed", "benchmark", "role", "item_id", "family"]
+    means = table.groupby(keys, sort=False)["correct"].mean().reset_index()
+    whole, shares = (
+        effect(measure_table(written(one, tmp_path, name)), "seen")
+        for one, name in (
+            (table, "samples.csv"),
+            (means, "shares.csv"),
+        )
+    )
+    assert shares.estimate.mean == pytest.approx(whole.estimate.mean)
+
+
+def test_the_command_writes_the_first_reports_columns_and_a_page(tmp_path: Path) -> None:
+    path = written(results(), tmp_path)
+    out = tmp_path / "out"
+    assert main([f"outcomes={path}", "baseline=clean", f"out={out}"]) == 0
+    assert tuple(pd.read_csv(out / "effects.csv").columns) == EFFECT_COLUMNS
+    page = (out / "report.html").read_text()
+    assert "contaminated" in page
+    assert "the baseline is clean" in page
+
+
+def test_missing_seed_and_family_are_filled_in_and_said(tmp_path: Path) -> None:
+    table = results(seeds=1).drop(columns=["seed", "family", "sample"])
+    measured = measure_table(written(table, tmp_path))
+    notes = " ".join(measured.declaration.notes)
+    assert "no column seed" in notes
+    assert "no column family" in notes
+    assert effect(measured, "seen").n_families == 40
+
+
+def test_another_baseline_can_be_named_and_takes_the_place_of_the_clean_arm(tmp_path: Path) -> None:
+    table = results().replace({"clean": "base"})
+    measured = measure_table(written(table, tmp_path), "base")
+    assert [one.role for one in measured.baselines if one.outcome == "accuracy"] == ["seen", "held_out", "related"]
+    with pytest.raises(
+        DataError, match=r"no rows of condition 'clean' \(there are: base, contaminated\).*baseline=NAME"
+    ):
+        measure_table(written(table, tmp_path))
+
+
+def test_a_seed_without_a_baseline_is_left_out_and_named(tmp_path: Path) -> None:
+    table = results()
+    table = table[~((table["condition"] == "clean") & (table["seed"] == 2))]
+    measured = measure_table(written(table, tmp_path))
+    assert effect(measured, "seen").estimate.n == 2
+    assert [one.reason for one in measured.cells.missing] == ["the table has no rows of clean with seed 2"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda t: t.drop(columns="correct"), r"lacks the columns correct"),
+        (lambda t: t.assign(role="test"), r"row 1: role is 'test'.*seen items had duplicates"),
+        (lambda t: t.assign(correct=["maybe", *t["correct"][1:]]), r"row 1: correct is 'maybe'"),
+        (lambda t: t.assign(correct=[*t["correct"][:-1].astype(float), 7.0]), r"row 720: correct is 7.0"),
+        (lambda t: pd.concat([t, t.iloc[[5]]]), r"row 721: a second result of item seen-5"),
+        (lambda t: t.assign(item_id=[None, *t["item_id"][1:]]), r"row 1: item_id is empty"),
+        (
+            lambda t: t.iloc[1:],
+            r"1 items have results in contaminated or in the baseline only; contaminated has seen-0",
+        ),
+        (lambda t: t.assign(family="same"), r"family same of puzzles has both seen and held-out items"),
+        (lambda t: t[t["condition"] == "clean"], r"no condition beside 'clean'"),
+        (lambda t: t.iloc[:0], r"has no rows"),
+    ],
+)
+def test_a_spoilt_table_is_refused_with_row_and_remedy(spoil: object, message: str, tmp_path: Path) -> None:
+    table = results(seeds=3, items=40)
+    assert callable(spoil)
+    with pytest.raises(DataError, match=message):
+        measure_table(written(spoil(table), tmp_path))
+
+
+def test_two_split_benchmarks_in_one_table_need_to_be_told_apart(tmp_path: Path) -> None:
+    other = results().assign(benchmark=lambda t: t["benchmark"].replace({"puzzles": "mazes", "riddles": "jokes"}))
+    both = pd.concat([results(), other], ignore_index=True)
+    with pytest.raises(DataError, match="column split_benchmark"):
+        measure_table(written(both, tmp_path))
+    own = both["benchmark"].map({"puzzles": "puzzles", "riddles": "puzzles", "mazes": "mazes", "jokes": "mazes"})
+    measured = measure_table(written(both.assign(split_benchmark=own), tmp_path))
+    assert {one.arm.split_benchmark for one in measured.effects} == {"puzzles", "mazes"}
+
+
+def test_not_a_table_or_no_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DataError, match="does not exist"):
+        measure_table(tmp_path / "nowhere.csv")
+    (tmp_path / "results.xlsx").write_text("x")
+    with pytest.raises(DataError, match=r"save it as one of them"):
+        measure_table(tmp_path / "results.xlsx")
+    assert main(["outcomes=results.csv"]) == 2
+    assert "needs out=DIR" in capsys.readouterr().err
+
+
+def test_contrasts_of_a_table_are_declared_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(results(), tmp_path)
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("margin: 0.1\ncontrasts:\n- {test: effect, condition: contaminated}\n")
+    out = tmp_path / "out"
+    assert main([f"outcomes={path}", f"out={out}", f"analysis={plan}"]) == 0
+    declared = pd.read_csv(out / "declared.csv")
+    assert declared[["test", "condition", "role"]].to_numpy().tolist() == [["effect", "contaminated", "held_out"]]
+    assert declared["holm"].item() == pytest.approx(declared["p_value"].item())
+    plan.write_text("margins: 0.1\n")
+    assert main([f"outcomes={path}", f"out={out}", f"analysis={plan}"]) == 2
+    assert "question, margin" in capsys.readouterr().err
+
+
+def test_margin_out_of_range_is_refused() -> None:
+    from softcontam.report import read_analysis
+
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        read_analysis(None, 5.0)
