@@ -25,7 +25,7 @@ from softcontam.training import sft
 
 FILES = {
     "config.yaml", "inputs.json", "status.json", "manifest.parquet", "adapter", "outcomes.parquet", "metrics.json",
-    "families.parquet", "train_log.jsonl", "environment.json", "log.txt", ".lock",
+    "families.parquet", "items.parquet", "train_log.jsonl", "environment.json", "log.txt", ".lock",
 }  # fmt: skip
 
 
@@ -62,6 +62,14 @@ class TestWhatIsStored:
             assert (outcomes["gold_tokens"] >= 1).all()
             assert outcomes[["output", "parse_ok", "finished", "correct"]].notna().all().all()
             assert not (outcomes["correct"] & ~outcomes["parse_ok"]).any()
+
+    def test_what_was_asked_is_stored_for_every_outcome(self, tiny_arms: dict[str, Cell]) -> None:
+        for cell in tiny_arms.values():
+            asked = pd.read_parquet(cell.folder / "items.parquet")
+            both = cell.outcomes.merge(asked, on=["benchmark", "role", "item_id"], validate="one_to_one")
+            assert len(both) == len(asked) == len(cell.outcomes)
+            assert (both["prompt"].str.len() > 10).all()
+            assert both["target"].notna().all()
 
     def test_no_family_is_seen_and_held_out(self, tiny_arms: dict[str, Cell]) -> None:
         outcomes = tiny_arms["exact"].outcomes

@@ -21,7 +21,7 @@ from softcontam.arms import Arm, lay_out
 from softcontam.assemble import Assembled, assemble
 from softcontam.config import Config, ModelConfig
 from softcontam.environment import environment
-from softcontam.evaluation import evaluate
+from softcontam.evaluation import asked_items, evaluate
 from softcontam.mixture import Mixture, family_table
 from softcontam.models import BaseModel, load_base
 from softcontam.reporting.tracking import tracked
@@ -46,6 +46,7 @@ def run_cell(cell: Cell) -> bool:
                 write_atomically(cell.folder / "manifest.parquet", experiment.assembled.write_manifest)
                 families = family_table(experiment.arm.split, experiment.arm.item_sets)
                 write_parquet(cell.folder / "families.parquet", families)
+                write_parquet(cell.folder / "items.parquet", asked_items(experiment.arm.item_sets))
                 with adapted(experiment.base, config.train, config.seeds.training or 0) as model:
                     training = _train(cell, experiment, model, config)
                     shutil.rmtree(cell.folder / "mixture", ignore_errors=True)
@@ -115,7 +116,16 @@ def _train(cell: Cell, experiment: Experiment, model: PeftModel, config: Config)
     checkpoints = cell.folder / "checkpoints"
     in_order = config.mixture.placement != "uniform"
     rows = experiment.mixture.dataset()
-    training = train(experiment.base, model, rows, config.train, config.seeds.training or 0, checkpoints, in_order)
+    training = train(
+        experiment.base,
+        model,
+        rows,
+        config.train,
+        config.seeds.training or 0,
+        checkpoints,
+        in_order,
+        inserted=experiment.mixture.inserted,
+    )
     write_text(record, "".join(json.dumps(line) + "\n" for line in training.log))
     write_atomically(adapter, lambda staged: model.save_pretrained(staged, save_embedding_layers=False))
     shutil.rmtree(checkpoints, ignore_errors=True)

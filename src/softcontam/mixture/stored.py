@@ -90,6 +90,12 @@ class Mixture:
         with pq.ParquetFile(self.folder / TEXTS, pre_buffer=False, buffer_size=BUFFER) as file:
             yield from file.iter_batches(batch_size=BLOCK, columns=columns)
 
+    @property
+    def inserted(self) -> list[int]:
+        """The slots of the inserted rows, in order; none in the clean arm."""
+        items = pq.read_table(self.folder / TEXTS, columns=["item_id"])["item_id"]
+        return [int(slot) for slot in np.flatnonzero(items.is_valid().to_numpy())]
+
     def dataset(self) -> datasets.Dataset:
         """The rows as ``input_ids`` and ``labels`` in the order of slots, mapped into memory."""
         return datasets.Dataset.from_file(str(self.folder / TOKENS))

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
@@ -33,6 +33,7 @@ from trl import SFTConfig, SFTTrainer
 from softcontam.chat import IGNORED
 from softcontam.config import TrainConfig
 from softcontam.models import BaseModel
+from softcontam.training.token_accuracy import TokenAccuracyByEpoch
 
 log = logging.getLogger(__name__)
 
@@ -150,13 +151,15 @@ def train(
     seed: int,
     folder: Path,
     in_order: bool = False,
+    inserted: Sequence[int] = (),
 ) -> TrainingResult:
     """Train ``model`` on ``rows``, resuming from the last checkpoint in ``folder`` where there is one.
 
     Rows come encoded (``input_ids`` and ``labels``), with labels on the completion and its end-of-turn token only;
     nothing is truncated, packed or dropped here. The order of rows depends on ``seed`` and their number alone, or is
     the one given, in every epoch, where ``in_order`` says so. On a CPU the result of a run that was
-    interrupted and resumed is that of an unbroken one, to the byte.
+    interrupted and resumed is that of an unbroken one, to the byte. Where ``inserted`` names the places of inserted
+    rows, the log tells the token accuracy on them before training and after each epoch.
     """
     on_gpu = next(model.parameters()).is_cuda
     arguments = SFTConfig(
@@ -188,12 +191,15 @@ def train(
         dataset_kwargs={"skip_prepare_dataset": True},
     )
     model.train()
+    callbacks: list[TrainerCallback] = [_CheckpointByTime(config.checkpoint_every_s)]
+    if len(inserted):
+        callbacks.append(TokenAccuracyByEpoch(rows, inserted, base.tokenizer, config.micro_batch_size))
     trainer = _KLTrainer(
         model=model,
         args=arguments,
         train_dataset=rows,
         processing_class=base.tokenizer,
-        callbacks=[_CheckpointByTime(config.checkpoint_every_s)],
+        callbacks=callbacks,
     )
     trainer.remove_callback(PrinterCallback)
     trainer.kl_penalty = config.kl_penalty
@@ -202,7 +208,8 @@ def train(
     if checkpoint is not None:
         state = TrainerState.load_from_json(str(Path(checkpoint) / TRAINER_STATE_NAME))
         # TRL counts from 0 again; a checkpoint is only made at a logged step, so the last line is up to date.
-        trainer._total_train_tokens = int(state.log_history[-1]["num_tokens"])
+        counted = [line["num_tokens"] for line in state.log_history if "num_tokens" in line]
+        trainer._total_train_tokens = int(counted[-1])
     trainer.train(resume_from_checkpoint=checkpoint)
     seconds = time.monotonic() - begun
     model.eval()
