@@ -135,12 +135,14 @@ def run(composed: _Composed) -> int:
     store = Store(config.paths.runs)
     members = list(cells) if composed.sweep else store.joined(config.experiment, cells)
     command = shlex.join(["python", "-m", "softcontam.run", *sys.argv[1:]])
-    store.write_sweep(
-        config.experiment,
-        members,
-        {"command": command, "revision": git_revision(), "overrides": composed.overrides},
-    )
     todo = sum(not cell.done for cell in cells)
+    details = {
+        "command": command,
+        "revision": git_revision(),
+        "overrides": composed.overrides,
+        "declared": store.declared(config.experiment, asdict(config.analysis), sum(cell.done for cell in members)),
+    }
+    store.write_sweep(config.experiment, members, details)
     _say(f"{config.experiment}: {len(cells)} cells, {len(cells) - todo} done before, {todo} to run, in {store.runs}")
     if composed.matched:
         console.print(terminal_matching(list(composed.matched.values())))

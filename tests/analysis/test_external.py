@@ -147,7 +147,7 @@ def test_a_seed_without_a_baseline_is_left_out_and_named(tmp_path: Path) -> None
         (lambda t: t.drop(columns="correct"), r"lacks the columns correct"),
         (lambda t: t.assign(role="test"), r"row 1: role is 'test'.*seen items had duplicates"),
         (lambda t: t.assign(correct=["maybe", *t["correct"][1:]]), r"row 1: correct is 'maybe'"),
-        (lambda t: t.assign(correct=[*t["correct"][:-1].astype(float), 7.0]), r"row 720: correct is 7.0"),
+        (lambda t: t.assign(correct=[*t["correct"][:-1].astype(float), 7.0]), r"row 720: correct is '7.0'"),
         (lambda t: pd.concat([t, t.iloc[[5]]]), r"row 721: a second result of item seen-5"),
         (lambda t: t.assign(item_id=[None, *t["item_id"][1:]]), r"row 1: item_id is empty"),
         (

@@ -57,8 +57,8 @@ def store_of(tmp_path: Path, arms: dict[str, tuple[ConditionConfig, dict[str, An
 def test_an_arm_that_is_not_matched_is_told_before_its_effects(tmp_path: Path) -> None:
     longer = matching(inserted={"tokens": 190, "trained_tokens": 40})
     measured = store_of(tmp_path, {"topical": (ConditionConfig("topical"), {"matching": longer}, [0.5])})
-    (note,) = [note for note in measured.notes if "not matched" in note]
-    assert "topical at 10 % of rows is not matched to exact duplicates in tokens" in note
+    (note,) = [note for note in measured.notes if "Not matched" in note]
+    assert "Not matched to exact duplicates in tokens: topical at 10 % of rows" in note
     row = dict(zip(tables.matching(measured).header, tables.matching(measured).rows[0], strict=True))
     assert row["vs exact %"] == "+9.0, +0.0"
     assert row["vs clean %"] == "+10.0, +2.5"
@@ -67,7 +67,7 @@ def test_an_arm_that_is_not_matched_is_told_before_its_effects(tmp_path: Path) -
 
 def test_a_matched_arm_is_not_remarked_on(tmp_path: Path) -> None:
     measured = store_of(tmp_path, {"exact": (ConditionConfig("exact"), {"matching": matching()}, [1.0])})
-    assert not [note for note in measured.notes if "not matched" in note]
+    assert not [note for note in measured.notes if "Not matched" in note]
     assert tables.matching(measured).rows[0][-1] == "–"
 
 

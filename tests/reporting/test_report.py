@@ -84,7 +84,8 @@ def test_files_lie_in_the_folder_of_the_experiment(report: Report) -> None:
     assert report.html.parent.name == "fake"
     assert names == {
         *("report.html", "report.md", "effects.csv", "effects_logprob.csv", "contrasts.csv"),
-        *("figure_dose.svg", "figure_roles.svg"),
+        *("declared.csv", "intervals.csv", "arms.csv", "dose_response.csv", "table_effects.tex"),
+        *("figure_dose.svg", "figure_dose.png", "figure_roles.svg", "figure_roles.png"),
     }
     assert len(pd.read_csv(report.effects_csv)) == 9
 

@@ -129,7 +129,8 @@ def measure_rows(
 
     Args:
         experiment: the name that the report carries.
-        rows: outcomes of :func:`compared_cells`, with the columns of :func:`softcontam.analysis.items.read_outcomes`.
+        rows: outcomes with the columns of :func:`softcontam.analysis.items.read_outcomes`; those of cells that have no
+            partner are passed over.
         texts: prompts and targets, possibly empty.
         stated: margin and contrasts, and when they were declared.
 
@@ -137,6 +138,7 @@ def measure_rows(
         ArmMismatchError: the two cells of a pair weren't evaluated on the same items.
     """
     needed, margin = compared_cells(cells), stated.analysis.margin
+    rows = rows[rows["cell"].isin([one.cell.id for one in needed])]
     items = item_table(rows, wanted_pass_at(needed))
     outcomes = outcomes_of(items)
     verdicts = verdict_counts(rows, needed)

@@ -119,8 +119,8 @@ def _correct(path: Path, values: pd.Series[Any]) -> pd.Series[float]:
     if bad.any():
         row = int(bad.to_numpy().argmax())
         raise DataError(
-            f"{path} row {row + 1}: correct is {values.iloc[row]!r}. Write true or false, 1 or 0, or a share between "
-            "them; leave it empty where undecided."
+            f"{path} row {row + 1}: correct is {str(values.iloc[row])!r}. Write true or false, 1 or 0, or a share "
+            "between them; leave it empty where undecided."
         )
     return numbers.mask(undecided)
 

@@ -56,9 +56,15 @@ def _unmatched_notes(pairs: Sequence[Pair]) -> list[str]:
         if stored:
             found = Matching.from_dict(stored).differs(pair.treated.config.mixture.tolerance)
             differing[pair.treated.arm.condition, pair.treated.arm.level, pair.treated.arm.rate].update(found)
+    alike: dict[tuple[str, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for (condition, level, rate), quantities in differing.items():
+        if quantities:
+            alike[tuple(sorted(quantities))][f"{condition} ({level})" if level else condition].append(rate)
     return [
-        f"{condition}{f' ({level})' if level else ''} at {100 * rate:g} % of rows is not matched to exact duplicates "
-        f"in {', '.join(sorted(found))}: see the table of dose and matching before reading its effects."
-        for (condition, level, rate), found in differing.items()
-        if found
+        f"Not matched to exact duplicates in {', '.join(what)}: "
+        + "; ".join(
+            f"{arm} at {', '.join(f'{100 * rate:g}' for rate in rates)} % of rows" for arm, rates in arms.items()
+        )
+        + ". See the table of dose and matching before reading their effects."
+        for what, arms in alike.items()
     ]

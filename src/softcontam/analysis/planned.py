@@ -176,18 +176,16 @@ class Planned:
         """What cannot be seen on this benchmark, whatever the number of items suggests."""
         if not self.measurable:
             return ["the clean runs answered every item alike: nothing to plan with"]
-        found, smallest = [], self.detectable
-        if smallest > self.headroom:
-            found.append(f"a gain cannot be seen: accuracy can rise by {100 * self.headroom:.1f} points only")
+        rise, fall = f"{100 * self.headroom:.1f}", f"{100 * self.above_chance:.1f}"
+        gain, loss = self.detectable > self.headroom, self.detectable > self.above_chance
         if self.above_chance < self.margin:
-            found.append(
-                f"the clean arm is near chance ({100 * self.above_chance:+.1f} points): an absent effect says little"
-            )
-        elif smallest > self.above_chance:
-            found.append(
-                f"a loss cannot be seen: the clean arm is {100 * self.above_chance:.1f} points above chance only"
-            )
-        return found
+            found = [f"the clean arm is near chance ({fall} points above it): an absent effect says little"]
+            return [*found, f"a gain cannot be seen: accuracy can rise by {rise} points only"] if gain else found
+        if gain and loss:
+            return [f"nothing can be seen: accuracy can rise by {rise} points only, and is {fall} above chance"]
+        if gain:
+            return [f"a gain cannot be seen: accuracy can rise by {rise} points only"]
+        return [f"a loss cannot be seen: the clean arm is {fall} points above chance only"] if loss else []
 
 
 def planned_cell(config: Config, arm: Arm) -> PlannedCell:

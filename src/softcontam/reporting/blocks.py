@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Protocol
 
+from softcontam.reporting.drawing import Drawing
+
 
 class Block(Protocol):
     """A part of a page."""
@@ -68,6 +70,26 @@ class Bullets:
 
 
 @dataclass(frozen=True)
+class Verdicts:
+    """Sentences, each with its verdict before it. The verdict, hyphenated, is a CSS class of the page."""
+
+    items: Sequence[tuple[str, str]]
+
+    def html(self) -> str:
+        """This part as HTML."""
+        rows = "".join(
+            f'<li class="{verdict.replace(" ", "-")}"><strong class="verdict">{escape(verdict)}</strong> '
+            f"<span>{escape(text)}</span></li>"
+            for verdict, text in self.items
+        )
+        return f'<ul class="headlines verdicts">{rows}</ul>'
+
+    def markdown(self) -> str:
+        """This part as Markdown."""
+        return "\n".join(f"- **{verdict}**: {text}" for verdict, text in self.items)
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows of text. Columns named in ``words`` are left-aligned; the others hold numbers and are right-aligned."""
 
@@ -100,20 +122,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """An SVG that stands in the HTML itself and beside the Markdown as the file ``name``."""
+    """A drawing that stands in the HTML itself, and as files beside it: ``name`` with its endings for papers."""
 
-    svg: str
+    drawing: Drawing
     name: str
     caption: str
 
     def html(self) -> str:
         """This part as HTML."""
-        drawing = self.svg.replace("<svg", f'<svg role="img" aria-label="{escape(self.caption)}"', 1)
+        drawing = self.drawing.inline.replace("<svg", f'<svg role="img" aria-label="{escape(self.caption)}"', 1)
         return f"<figure>{drawing}<figcaption>{escape(self.caption)}</figcaption></figure>"
 
     def markdown(self) -> str:
         """This part as Markdown."""
-        return f"![{self.caption}]({self.name})\n\n*{self.caption}*"
+        return f"![{self.caption}]({self.name}.svg)\n\n*{self.caption}*"
 
 
 @dataclass(frozen=True)

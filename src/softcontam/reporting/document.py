@@ -2,55 +2,96 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from collections.abc import Sequence
+from functools import cache
 from html import escape
+from importlib.resources import files
 
-from softcontam.reporting.blocks import Block
+from softcontam.reporting.blocks import Block, Heading
 
-_CSS = """
-:root{color-scheme:light;--ink:#1f2328;--soft:#57606a;--line:#d8dee4;--wash:#f6f8fa;--accent:#0072b2}
-*{box-sizing:border-box}
-body{margin:0;background:#fff;color:var(--ink);
-font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
-main{max-width:84rem;margin:0 auto;padding:2.5rem 1.25rem 5rem}
-h1{font-size:1.9rem;line-height:1.2;margin:0 0 1rem;overflow-wrap:anywhere}
-h2{font-size:1.3rem;margin:2.75rem 0 .75rem;padding-bottom:.3rem;border-bottom:1px solid var(--line)}
-h3{font-size:1.05rem;margin:1.75rem 0 .5rem}
-p,ul{max-width:50rem}
-ul{padding-left:1.2rem}li{margin:.3rem 0}
-.headlines{list-style:none;margin:0 0 1.5rem;padding:1rem 1.25rem;background:var(--wash);
-border-left:4px solid var(--accent);font-size:1.08rem;max-width:none}
-.headlines li+li{margin-top:.55rem}
-.model{color:var(--soft)}
-.caution{padding:.6rem .9rem;background:#fff8e5;border-left:4px solid #e69f00}
-ul.caution{padding-left:2rem}
-figure{margin:1.5rem 0 2rem}figure svg{display:block;width:100%;height:auto}
-figcaption{color:var(--soft);font-size:.85rem;margin-top:.5rem;max-width:60rem}
-.scroll{overflow-x:auto;margin:1rem 0;border:1px solid var(--line);border-radius:6px}
-table{border-collapse:collapse;width:100%;font-size:.85rem;font-variant-numeric:tabular-nums}
-th,td{padding:.38rem .65rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--line);white-space:nowrap}
-th{background:var(--wash);font-weight:600;vertical-align:bottom}
-tbody tr:last-child td{border-bottom:0}tbody tr:hover td{background:var(--wash)}
-.n{text-align:right}
-td:last-child:not(.n){white-space:normal;min-width:12rem}
-pre{overflow-x:auto;padding:.8rem 1rem;background:var(--wash);border-radius:6px;font-size:.82rem;line-height:1.45}
-details{margin:.6rem 0}summary{cursor:pointer;color:var(--accent)}
-@media (max-width:40rem){main{padding:1.25rem .9rem 3rem}h1{font-size:1.5rem}.headlines{font-size:1rem}
-figure{overflow-x:auto}figure svg{min-width:var(--legible)}}
-@media print{.scroll{overflow:visible}details>*{display:block}}
-""".strip()
+_FEWEST = 3
+"""Sections from which a page gets a table of contents."""
 
 
 def to_html(blocks: Sequence[Block], title: str) -> str:
-    """One HTML file that opens from disk and loads nothing."""
-    body = "\n".join(block.html() for block in blocks)
+    """One HTML file that opens from disk and loads nothing: style and script are in it.
+
+    Its content security policy forbids the browser to fetch anything and to run any script but the page's own, so what
+    a model wrote cannot act in it whatever it holds.
+    """
+    script = _asset("page.js") + _asset("explorer.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
+    sections = _sections(blocks)
+    body = "\n".join(html for _, _, html in sections)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_CSS}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
+        f"<title>{escape(title)}</title><style>{_style()}</style><script>{script}</script></head>\n"
+        '<body><a class="skip" href="#content">Skip to the content</a>'
+        '<button class="theme" type="button" hidden>Dark</button>'
+        f'<div class="page">{_contents(sections)}<main id="content" tabindex="-1">\n{body}\n</main></div>'
+        "</body></html>\n"
     )
 
 
 def to_markdown(blocks: Sequence[Block]) -> str:
     """The same page as Markdown; its figures are files beside it."""
     return "\n\n".join(block.markdown() for block in blocks) + "\n"
+
+
+def _sections(blocks: Sequence[Block]) -> list[tuple[str, str, str]]:
+    """The page cut at its headings of level 2: id, heading and HTML of each section, the first without a heading."""
+    parts: list[tuple[str, str, list[str]]] = [("", "", [])]
+    taken: set[str] = set()
+    for block in blocks:
+        if isinstance(block, Heading) and block.level == 2:
+            name = _name(block.text, taken)
+            heading = block.html().replace("<h2>", f'<h2 id="{name}">', 1)
+            parts.append((name, block.text, [heading]))
+        else:
+            parts[-1][2].append(block.html())
+    return [(name, text, _section(name, "\n".join(inner))) for name, text, inner in parts]
+
+
+def _section(name: str, html: str) -> str:
+    return f'<section aria-labelledby="{name}">\n{html}\n</section>' if name else html
+
+
+def _name(text: str, taken: set[str]) -> str:
+    """An id for a heading that no other has; figures' ids begin with their own names."""
+    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "section"
+    name, number = f"section-{plain}", 1
+    while name in taken:
+        number += 1
+        name = f"section-{plain}-{number}"
+    taken.add(name)
+    return name
+
+
+def _contents(sections: Sequence[tuple[str, str, str]]) -> str:
+    entries = [f'<li><a href="#{name}">{escape(text)}</a></li>' for name, text, _ in sections if name]
+    if len(entries) < _FEWEST:
+        return ""
+    return (
+        '<details class="toc"><summary>Contents</summary>'
+        f'<nav aria-label="Contents"><ol>{"".join(entries)}</ol></nav></details>'
+    )
+
+
+@cache
+def _style() -> str:
+    """The style sheet; the dark colours stand in it twice, for the system's wish and for the reader's."""
+    dark = _asset("dark.css")
+    chosen = f':root[data-theme="dark"] {{\n{dark}}}'
+    wished = f'@media (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{\n{dark}}} }}'
+    return _asset("page.css").replace("/*DARK*/", f"{chosen}\n{wished}")
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("softcontam.reporting") / "assets" / name).read_text(encoding="utf-8")

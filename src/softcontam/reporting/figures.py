@@ -1,124 +1,293 @@
-"""Figures of a report as SVG text. Matplotlib is loaded when one is drawn, without pyplot's state."""
+"""Figures of a report: effects at the highest dose, and effects against the dose. Matplotlib is loaded to draw one."""
 
 from __future__ import annotations
 
-import io
 import math
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from softcontam.analysis.effects import Effect
-from softcontam.analysis.items import ROLES
+from softcontam.analysis.contrasts import highest_dose
+from softcontam.analysis.dose_lines import COPIES, RATE, DoseLine
+from softcontam.analysis.items import ACCURACY, ROLES
 from softcontam.analysis.pairing import Arm
+from softcontam.analysis.records import Baseline, Effect
 from softcontam.reporting import wording
-from softcontam.reporting.headlines import highest_dose
+from softcontam.reporting.drawing import (
+    BAND,
+    CONDITION_COLOURS,
+    GRID,
+    INK,
+    OTHER_COLOURS,
+    PAPER,
+    SOFT,
+    Drawing,
+    canvas,
+)
 from softcontam.reporting.wording import unit_of
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-_COLOURS = {
-    "exact": ("#D55E00",),
-    "semd_synthetic": ("#0072B2", "#56B4E9", "#332288", "#88CCEE", "#004488"),
-    "semd_natural": ("#882255",),
-    "topical": ("#009E73", "#44AA99"),
-    "format_only": ("#7F7F7F",),
-}
-_OTHER_COLOURS = ("#CC79A7", "#E69F00", "#AA4499", "#999933")
 _MARKERS = "osD^vPX*<>"
-_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-_INK, _GRID = "#24292f", "#d8dee4"
 _DODGE = 0.11
+_LABEL_WIDTH = 22
+_ROW, _LEAST_ROWS = 0.46, 2
+_SEED_SHIFT = 0.3
+_CURVE_POINTS = 40
 
 
-def dose_figure(effects: Sequence[Effect], name: str) -> str:
+@dataclass(frozen=True)
+class Line:
+    """What one line of the dose figure joins, and one row of the signature figure is: arms that differ in dose only."""
+
+    condition: str
+    level: str | None
+    copies: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The condition in words."""
+        return wording.condition_name(Arm("", "", self.condition, self.level, 0.0, self.copies))
+
+
+Panel = tuple[str, str]
+"""Role and benchmark."""
+
+
+def signature_figure(
+    effects: Sequence[Effect], baselines: Sequence[Baseline], name: str, margin: float | None = None
+) -> Drawing:
+    """The change from the clean arm at the highest dose: one row per condition, roles side by side on one scale.
+
+    A point is the mean over seeds, its whisker the 95 % t interval, small dots are the seeds. A hollow point has no
+    interval.
+
+    Args:
+        effects: those of one split benchmark, setup and outcome.
+        baselines: clean arms; the panels' titles name the one that belongs there.
+        name: told apart from other figures of the page; its ids start with it.
+        margin: the equivalence margin as a fraction, drawn as a band; on accuracy only.
+    """
+    top = highest_dose(effects)
+    panels = _panels(top)
+    rows = list(dict.fromkeys(_line(one.arm, by_copies=True) for one in top))
+    outcome, scale = top[0].outcome, unit_of(top[0].outcome).scale
+    height = 1.75 + _ROW * max(len(rows), _LEAST_ROWS)
+    with canvas(max(5.2, 2.0 + 1.75 * len(panels)), height) as figure:
+        axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+        for axis, panel in zip(axes, panels, strict=True):
+            if margin is not None and outcome == ACCURACY:
+                axis.axvspan(-margin * scale, margin * scale, color=BAND, linewidth=0, zorder=0)
+            axis.axvline(0, color=INK, linewidth=0.9, zorder=1)
+            for one in top:
+                if _panel(one) == panel:
+                    index = rows.index(_line(one.arm, by_copies=True))
+                    _row(axis, index, one, line_colour(rows, rows[index]), _MARKERS[index % len(_MARKERS)])
+            _title(axis, panel, _clean(baselines, top, panel))
+            axis.grid(axis="x", color=GRID, linewidth=0.7)
+            _bare(axis)
+        axes[0].set_yticks(range(len(rows)), [_wrapped(row.name) for row in rows])
+        axes[0].set_ylim(len(rows) - 0.35, -0.55)
+        _signed(axes[0].xaxis)
+        _key(figure, top, margin if outcome == ACCURACY else None)
+    return Drawing(figure, name)
+
+
+def dose_response_figure(effects: Sequence[Effect], name: str, lines: Sequence[DoseLine] = ()) -> Drawing:
     """Change from the clean arm against the dose: one panel per benchmark and role, one line per condition and level.
 
     Args:
         effects: those of one split benchmark, setup and outcome.
         name: told apart from other figures of the page; its ids start with it.
+        lines: fitted dose-response lines; those of these effects' arms are drawn dotted, with the dose that gains five
+            points as a tick and its interval as a bar at the foot of the panel. Used for accuracy only.
     """
-    panels, lines = _panels(effects), _lines(effects)
     by_copies = _by_copies(effects)
+    panels = _panels(effects)
+    rows = list(dict.fromkeys(_line(one.arm, by_copies) for one in effects))
     doses = sorted({_dose(one, by_copies) for one in effects})
-    with _figure(max(8.4, 3.1 * len(panels)), 3.9) as figure:
+    fitted = _of_these(lines, effects, COPIES if by_copies else RATE)
+    with canvas(max(6.4, 0.9 + 2.75 * len(panels)), 3.7 + 0.2 * math.ceil(len(rows) / 3)) as figure:
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, panel in zip(axes, panels, strict=True):
-            for index, line in enumerate(lines):
-                shift = _DODGE * (index - (len(lines) - 1) / 2) * min(1.0, 6 / len(lines))
-                members = [one for one in effects if _panel(one) == panel and _line(one.arm, by_copies) == line]
+            axis.axhline(0, color=INK, linewidth=0.9, zorder=1)
+            axis.grid(axis="y", color=GRID, linewidth=0.7)
+            for index, row in enumerate(rows):
+                shift = _DODGE * (index - (len(rows) - 1) / 2) * min(1.0, 6 / len(rows))
+                members = [one for one in effects if _panel(one) == panel and _line(one.arm, by_copies) == row]
+                if not members:
+                    continue
                 places = [doses.index(_dose(one, by_copies)) + shift for one in members]
-                _whiskers(axis, places, members, _style(lines, index))
-            ticks = [wording.copies(dose) if by_copies else wording.rate(dose) for dose in doses]
-            axis.set_xticks(range(len(doses)), ticks)
-            axis.set_xlim(-0.6, len(doses) - 0.4)
-            _dress(axis, _panel_title(panel))
-            axis.set_xlabel("inserted rows per covered item" if by_copies else "share of rows that were inserted")
-        _finish(figure, axes[0], effects[0].outcome)
-        return _svg(figure, name)
-
-
-def role_figure(effects: Sequence[Effect], name: str) -> str:
-    """Bars of the change from the clean arm at the highest dose, grouped by benchmark and role.
-
-    Args:
-        effects: those of one split benchmark, setup and outcome.
-        name: told apart from other figures of the page; its ids start with it.
-    """
-    top = highest_dose(effects)
-    panels, lines = _panels(top), _lines(top)
-    unit, width = unit_of(top[0].outcome), 0.8 / max(len(lines), 3)
-    with _figure(8.4, 3.9) as figure:
-        axis = figure.subplots()
-        for index, line in enumerate(lines):
-            style = _style(lines, index)
-            members = {_panel(one): one for one in top if _line(one.arm, False) == line}
-            places = [place + width * (index - (len(lines) - 1) / 2) for place in range(len(panels))]
-            drawn = [(place, members[panel]) for place, panel in zip(places, panels, strict=True) if panel in members]
-            heights = [one.estimate.mean * unit.scale for _, one in drawn]
-            axis.bar(
-                [place for place, _ in drawn],
-                heights,
-                width * 0.9,
-                color=style["color"],
-                alpha=0.85,
-                label=style["label"],
+                colour = line_colour(rows, row)
+                _points(axis, places, members, colour, _MARKERS[index % len(_MARKERS)], _label(rows, row))
+                for line in fitted:
+                    if (line.role, line.benchmark) == panel and _line(line.arm, by_copies) == row:
+                        _fit(axis, line, members, doses, colour)
+            axis.set_xticks(
+                range(len(doses)), [wording.copies(dose) if by_copies else wording.rate(dose) for dose in doses]
             )
-            _whiskers(axis, [place for place, _ in drawn], [one for _, one in drawn], {"color": _INK, "fmt": "none"})
-        axis.set_xticks(range(len(panels)), [_panel_title(panel) for panel in panels])
-        _dress(axis, "")
-        _finish(figure, axis, top[0].outcome)
-        return _svg(figure, name)
+            axis.set_xlim(-0.6, len(doses) - 0.4)
+            _title(axis, panel)
+            _bare(axis)
+            axis.set_xlabel("inserted rows per covered item" if by_copies else "share of rows inserted")
+        _signed(axes[0].yaxis)
+        axes[0].set_ylabel(_change_of(effects[0].outcome))
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3), fontsize=9)
+    return Drawing(figure, name)
 
 
-def _whiskers(axis: Axes, places: Sequence[float], members: Sequence[Effect], style: dict[str, Any]) -> None:
-    """Points with their intervals; a point without an interval gets no whisker."""
-    if not members:
-        return
+def line_colour(lines: Sequence[Line], line: Line) -> str:
+    """The colour of a line. Conditions keep theirs between reports; levels share their condition's colours."""
+    condition = _family(line.condition)
+    kin = [one for one in lines if _family(one.condition) == condition]
+    if condition in CONDITION_COLOURS:
+        colours = CONDITION_COLOURS[condition]
+        return colours[kin.index(line) % len(colours)]
+    others = [one for one in lines if _family(one.condition) not in CONDITION_COLOURS]
+    return OTHER_COLOURS[others.index(line) % len(OTHER_COLOURS)]
+
+
+def _family(condition: str) -> str:
+    """The condition whose colours a condition has: without what it was made from, filtered by or laid out as."""
+    for joint in ("_of_", "_after_", "_ladder"):
+        condition = condition.split(joint)[0]
+    return condition
+
+
+def _row(axis: Axes, place: int, effect: Effect, colour: str, marker: str) -> None:
+    """One effect of the signature figure: seeds below, interval and mean above them."""
+    scale, estimate = unit_of(effect.outcome).scale, effect.estimate
+    seeds = [delta * scale for delta in effect.deltas.values()]
+    axis.plot(seeds, [place + _SEED_SHIFT] * len(seeds), **_seed_style(colour))
+    if not math.isnan(estimate.low):
+        axis.plot([estimate.low * scale, estimate.high * scale], [place, place], color=colour, linewidth=1.8, zorder=3)
+        for bound in (-estimate.detectable * scale, estimate.detectable * scale):
+            axis.plot([bound, bound], [place - 0.17, place + 0.17], color=SOFT, linewidth=0.9, alpha=0.55, zorder=1.5)
+    axis.plot(estimate.mean * scale, place, **_mean_style(colour, marker, math.isnan(estimate.low)))
+
+
+def _points(
+    axis: Axes, places: Sequence[float], members: Sequence[Effect], colour: str, marker: str, label: str
+) -> None:
+    """The effects of one line of the dose figure: means joined, intervals, and each seed beside its mean."""
     scale = unit_of(members[0].outcome).scale
-    means = [one.estimate.mean * scale for one in members]
-    below = [_length(one.estimate.mean - one.estimate.low) * scale for one in members]
-    above = [_length(one.estimate.high - one.estimate.mean) * scale for one in members]
-    axis.errorbar(places, means, yerr=[below, above], elinewidth=1.2, capsize=2.5, linewidth=1.4, **style)
+    axis.plot(places, [one.estimate.mean * scale for one in members], color=colour, linewidth=1.1, zorder=3)
+    for place, one in zip(places, members, strict=True):
+        seeds, hollow = [delta * scale for delta in one.deltas.values()], math.isnan(one.estimate.low)
+        axis.plot([place + _DODGE / 3] * len(seeds), seeds, **_seed_style(colour, 2.6))
+        if not hollow:
+            bounds = [one.estimate.low * scale, one.estimate.high * scale]
+            axis.plot([place, place], bounds, color=colour, linewidth=1.2, zorder=3)
+        axis.plot(place, one.estimate.mean * scale, **_mean_style(colour, marker, hollow, 5.5))
+    axis.plot([], [], color=colour, linewidth=1.1, label=label, **_marker_only(colour, marker, 5.5))
 
 
-def _length(value: float) -> float:
-    return 0.0 if math.isnan(value) else value
+def _fit(axis: Axes, line: DoseLine, members: Sequence[Effect], doses: Sequence[float], colour: str) -> None:
+    """A fitted line as a change from the clean arm, and the dose of the gain with its interval where it is told."""
+    response, scale = line.response, unit_of(ACCURACY).scale
+    logs = [math.log2(dose) for dose in doses]
+    clean = math.fsum(one.baseline for one in members) / len(members)
+    first, last = math.log2(response.doses[0]), math.log2(response.doses[-1])
+    grid = [first + (last - first) * step / _CURVE_POINTS for step in range(_CURVE_POINTS + 1)]
+    changes = [(response.fitted(2**one) - clean) * scale for one in grid]
+    places = [_between(one, logs) for one in grid]
+    axis.plot(places, changes, color=colour, linewidth=1.3, linestyle=(0, (1, 1.6)), alpha=0.8, zorder=2)
+    found = response.dose_for_gain
+    if math.isnan(found.value) or response.extrapolated:
+        return
+    height = response.gain * scale
+    low, high = (min(max(math.log2(bound), logs[0]), logs[-1]) for bound in (found.low, found.high))
+    if not math.isnan(found.low):
+        axis.plot([_between(low, logs), _between(high, logs)], [height, height], color=colour, linewidth=3, alpha=0.35)
+    axis.plot(_between(math.log2(found.value), logs), height, marker="|", markersize=11, color=colour, zorder=4)
 
 
-def _panel(effect: Effect) -> tuple[str, str]:
+def _between(log_dose: float, logs: Sequence[float]) -> float:
+    """Where a dose lies among the evenly spaced doses of the axis."""
+    for index, (left, right) in enumerate(pairwise(logs)):
+        if log_dose <= right or index == len(logs) - 2:
+            return index + (log_dose - left) / (right - left)
+    return 0.0
+
+
+def _seed_style(colour: str, size: float = 3.2) -> dict[str, Any]:
+    style = {"marker": "o", "linestyle": "none", "markersize": size, "alpha": 0.6, "zorder": 2.5}
+    return {**style, "markerfacecolor": colour, "markeredgewidth": 0, "color": colour}
+
+
+def _mean_style(colour: str, marker: str, hollow: bool, size: float = 7.0) -> dict[str, Any]:
+    face = PAPER if hollow else colour
+    return {"linestyle": "none", "zorder": 4, **_marker_only(colour, marker, size), "markerfacecolor": face}
+
+
+def _marker_only(colour: str, marker: str, size: float) -> dict[str, Any]:
+    return {"marker": marker, "markersize": size, "markerfacecolor": colour, "markeredgecolor": colour}
+
+
+def _key(figure: Figure, top: Sequence[Effect], margin: float | None) -> None:
+    """What points, whiskers, dots, ticks and band are, below all panels."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    mean: dict[str, Any] = {"linestyle": "-", "linewidth": 1.8, "color": SOFT, **_marker_only(SOFT, "o", 6)}
+    counts = sorted({one.estimate.n for one in top})
+    seeds = wording.seeds(counts[0]) if len(counts) == 1 else f"{counts[0]} to {wording.seeds(counts[-1])}"
+    handles: list[Artist] = []
+    if any(not math.isnan(one.estimate.low) for one in top):
+        handles.append(Line2D([], [], **mean, label=f"mean of {seeds}, 95 % t interval"))
+    if any(math.isnan(one.estimate.low) for one in top):
+        hollow = _mean_style(SOFT, "o", True, 6)
+        handles.append(Line2D([], [], **hollow, label="no interval (one seed, or no spread)"))
+    handles.append(Line2D([], [], **_seed_style(SOFT), label="each seed"))
+    if any(not math.isnan(one.estimate.detectable) for one in top):
+        tick: dict[str, Any] = {"marker": "|", "markersize": 9, "linestyle": "none", "color": SOFT, "alpha": 0.55}
+        handles.append(Line2D([], [], **tick, label="smallest detectable effect"))
+    if margin is not None:
+        label = f"equivalence margin, ±{100 * margin:g} points"
+        handles.append(Patch(facecolor=BAND, edgecolor=GRID, linewidth=0.7, label=label))
+    # the axis label is the legend's title: a label of the whole figure would lie under the legend
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=2,
+        fontsize=8.5,
+        labelcolor=SOFT,
+        title=_change_of(top[0].outcome),
+        title_fontsize=9.5,
+    )
+
+
+def _clean(baselines: Iterable[Baseline], top: Sequence[Effect], panel: Panel) -> str:
+    """The clean arm of a panel in words, or nothing where it isn't among the baselines."""
+    arm, unit = top[0].arm, unit_of(top[0].outcome)
+    place = (arm.setup, arm.split_benchmark, *panel, top[0].outcome)
+    for one in baselines:
+        if (one.setup, one.split_benchmark, one.role, one.benchmark, one.outcome) == place:
+            return f"clean {wording.number(one.mean, unit)}{' %' if unit.scale == 100 else ''}"
+    return ""
+
+
+def _of_these(lines: Iterable[DoseLine], effects: Sequence[Effect], dose: str) -> list[DoseLine]:
+    """The fitted lines along this dose that belong to these effects' arms."""
+    if effects[0].outcome != ACCURACY:
+        return []
+    arms = {one.arm for one in effects}
+    return [one for one in lines if one.dose == dose and one.arm in arms]
+
+
+def _panel(effect: Effect) -> Panel:
     return effect.role, effect.benchmark
 
 
-def _panels(effects: Sequence[Effect]) -> list[tuple[str, str]]:
+def _panels(effects: Sequence[Effect]) -> list[Panel]:
     return sorted(dict.fromkeys(map(_panel, effects)), key=lambda panel: ROLES.index(panel[0]))
-
-
-def _panel_title(panel: tuple[str, str]) -> str:
-    return f"{wording.ROLE_NAMES[panel[0]]}\n{panel[1]}"
 
 
 def _by_copies(effects: Sequence[Effect]) -> bool:
@@ -130,76 +299,58 @@ def _dose(effect: Effect, by_copies: bool) -> float:
     return round(effect.copies, 2) if by_copies else effect.arm.rate
 
 
-def _line(arm: Arm, by_copies: bool) -> tuple[str, str | None, int | None]:
-    """What one line of the dose figure joins: arms that differ in the dose on the x axis only."""
-    return arm.condition, arm.level, None if by_copies else arm.copies_setting
+def _line(arm: Arm, by_copies: bool) -> Line:
+    return Line(arm.condition, arm.level, None if by_copies else arm.copies_setting)
 
 
-def _lines(effects: Sequence[Effect]) -> list[tuple[str, str | None, int | None]]:
-    return list(dict.fromkeys(_line(one.arm, _by_copies(effects)) for one in effects))
+def _label(lines: Sequence[Line], line: Line) -> str:
+    """The name of a line, with its copies where lines differ in them."""
+    if len({one.copies for one in lines}) == 1:
+        return line.name
+    return f"{line.name}, {f'{line.copies} copies' if line.copies else 'spread over all items'}"
 
 
-def _style(lines: Sequence[tuple[str, str | None, int | None]], index: int) -> dict[str, Any]:
-    """Colour, marker and label of a line. Conditions keep their colour between reports."""
-    condition, level, copies = lines[index]
-    kin = [line for line in lines if line[0] == condition]
-    colours = _COLOURS.get(condition, _OTHER_COLOURS)
-    place = kin.index(lines[index])
-    label = wording.condition_name(Arm("", "", condition, level, 0.0, copies))
-    if len({line[2] for line in lines}) > 1:
-        label += f", {copies} copies" if copies else ", spread over all items"
-    return {
-        "color": colours[place % len(colours)],
-        "marker": _MARKERS[index % len(_MARKERS)],
-        "markersize": 5.5,
-        "linestyle": ("-", "--", ":", "-.")[place // len(colours) % 4],
-        "label": label,
-    }
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, _LABEL_WIDTH, break_on_hyphens=False))
 
 
-def _dress(axis: Axes, title: str) -> None:
-    axis.axhline(0, color=_INK, linewidth=0.9, zorder=1)
-    axis.set_title(title, fontsize=10)
-    axis.grid(axis="y", color=_GRID, linewidth=0.7)
+def _title(axis: Axes, panel: Panel, below: str = "") -> None:
+    """The panel's role in bold, its benchmark, and a line below them."""
+    lines = [panel[1], *([below] if below else [])]
+    axis.set_title("\n".join(lines), fontsize=8.5, color=SOFT, linespacing=1.35)
+    axis.annotate(
+        wording.ROLE_NAMES[panel[0]],
+        (0.5, 1),
+        xytext=(0, 8 + 12.5 * len(lines)),
+        **_ABOVE,
+    )
+
+
+_ABOVE: dict[str, Any] = {
+    "xycoords": "axes fraction",
+    "textcoords": "offset points",
+    "ha": "center",
+    "fontsize": 10.5,
+    "fontweight": "bold",
+    "annotation_clip": False,
+}
+
+
+def _bare(axis: Axes) -> None:
     axis.set_axisbelow(True)
-    axis.spines[["top", "right", "bottom"]].set_visible(False)
-    axis.spines["left"].set_color(_GRID)
-    axis.tick_params(length=0, colors=_INK)
+    axis.spines[:].set_color(GRID)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.tick_params(length=0, colors=INK)
 
 
-def _finish(figure: Figure, left: Axes, outcome: str) -> None:
-    """Label the y axis and put one legend below all panels."""
+def _signed(scale: Axis) -> None:
+    """Tick labels with a sign and without needless decimals."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    scale.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0"))
+
+
+def _change_of(outcome: str) -> str:
     unit = unit_of(outcome)
-    name = "accuracy" if unit.scale == 100 else "log-probability"
-    left.set_ylabel(f"change in {name} ({unit.noun})")
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3), frameon=False)
-
-
-@contextmanager
-def _figure(width: float, height: float) -> Iterator[Figure]:
-    """A figure of that many inches, drawn with the report's own settings whatever the user's are."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "softcontam"}
-    settings |= {"font.family": "DejaVu Sans", "font.size": 9.5}
-    settings |= {"text.color": _INK, "axes.labelcolor": _INK, "axes.edgecolor": _INK}
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(settings)
-        yield Figure(figsize=(width, height), layout="constrained")
-
-
-def _svg(figure: Figure, name: str) -> str:
-    """The figure as one ``<svg>`` element that scales with the page and loads nothing."""
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    svg = stream.getvalue()
-    svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"(<svg[^>]*?) height=\"[^\"]*\"", r"\1", svg, count=1)
-    width = figure.get_figwidth()
-    widest = f'style="max-width:{width * 88:.0f}px;--legible:{width * 66:.0f}px"'
-    svg = re.sub(r"(<svg[^>]*?) width=\"[^\"]*\"", rf"\1 {widest}", svg, count=1)
-    svg = re.sub(r"'DejaVu Sans'", _FONT.replace('"', "'"), svg)
-    return re.sub(r"((?:id=\"|url\(#|href=\"#))", rf"\1{name}-", svg) + "\n"
+    return f"change in {unit.outcome} from the clean arm ({unit.noun})"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from softcontam.analysis.effects import Effect, SweepEffects
+from softcontam.analysis.contrasts import highest_dose
+from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.items import HELD_OUT, RELATED, SEEN
+from softcontam.analysis.records import Effect
 from softcontam.reporting import wording
 from softcontam.reporting.wording import unit_of
 
@@ -17,9 +19,9 @@ _DUPLICATES = ("exact", "semd_synthetic", "semd_natural")
 def headlines(measured: SweepEffects) -> list[str]:
     """At most five sentences; those on effects speak of the highest dose of each benchmark and setup."""
     effects = measured.of(measured.primary)
-    gaps = _gaps(measured)
+    missing = gaps(measured)
     if not effects:
-        return ["No effect can be measured yet: no arm has both its own cell and its clean cell done.", *gaps]
+        return ["No effect can be measured yet: no arm has both its own cell and its clean cell done.", *missing]
     contexts = list(dict.fromkeys((one.arm.split_benchmark, one.arm.setup) for one in effects))
     sentences: list[str] = []
     for split, setup in contexts:
@@ -28,15 +30,7 @@ def headlines(measured: SweepEffects) -> list[str]:
         found += _transfer(top, measured.margin) + _conditions(top, split, duplicates=False)
         prefix = f"{split}{f' ({setup})' if setup else ''}: " if len(contexts) > 1 else ""
         sentences += [prefix + sentence for sentence in (found[:1] if len(contexts) > 1 else found)]
-    return sentences[: MOST - len(gaps)] + gaps
-
-
-def highest_dose(effects: Sequence[Effect]) -> list[Effect]:
-    """The effects at the highest rate, and of those at the most copies."""
-    top_rate = max(one.arm.rate for one in effects)
-    at_rate = [one for one in effects if one.arm.rate == top_rate]
-    top_copies = max((one.arm.copies_setting or 0) for one in at_rate)
-    return [one for one in at_rate if (one.arm.copies_setting or 0) == top_copies]
+    return sentences[: MOST - len(missing)] + missing
 
 
 def _conditions(top: Sequence[Effect], split: str, duplicates: bool) -> list[str]:
@@ -107,7 +101,8 @@ def _transfer(top: Sequence[Effect], margin: float) -> list[str]:
     return sentences
 
 
-def _gaps(measured: SweepEffects) -> list[str]:
+def gaps(measured: SweepEffects) -> list[str]:
+    """A sentence on cells that are not done or lack their baseline; none where nothing is missing."""
     cells = measured.cells
     total, unfinished, missing = len(cells.record["cells"]), len(cells.unfinished), len(cells.missing)
     parts = []

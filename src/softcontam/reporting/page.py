@@ -6,14 +6,19 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from softcontam.analysis.effects import Effect, SweepEffects
+from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.engines import engine_differences, environment_of
+from softcontam.analysis.intervals import LABELS
 from softcontam.analysis.items import ACCURACY, LOGPROB, PARTIAL
 from softcontam.analysis.pass_at_k import is_pass_at_k
+from softcontam.analysis.records import Effect
 from softcontam.reporting import figures, tables, wording
-from softcontam.reporting.blocks import Block, Bullets, Code, Figure, Folded, Heading, Paragraph
-from softcontam.reporting.headlines import headlines
+from softcontam.reporting.blocks import Block, Bullets, Code, Figure, Folded, Heading, Paragraph, Verdicts
+from softcontam.reporting.curves import curves_figure
+from softcontam.reporting.explorer import item_blocks
+from softcontam.reporting.headlines import gaps, headlines
 from softcontam.reporting.splits import families_blocks, halves_blocks
+from softcontam.reporting.verdicts import sentence, verdict_of
 
 TINY = 200_000_000
 """Parameters below which a base model's results are called evidence about itself and the pipeline only."""
@@ -22,20 +27,94 @@ _PACKAGES = ("python", "softcontam", "torch", "transformers", "trl", "peft", "lm
 
 
 def page(measured: SweepEffects) -> list[Block]:
-    """The blocks of an experiment's report, the answer first."""
+    """The blocks of a report: what was asked and the answer first, then what it rests on, provenance last."""
     return [
         Heading(measured.experiment, 1),
-        Bullets(headlines(measured), style="headlines"),
+        *_answer(measured),
         *_models(measured),
         *_figures(measured),
+        *_declared(measured),
         *_incomplete(measured),
+        *item_blocks(measured),
+        *_curves(measured),
         *halves_blocks(measured),
         *_tables(measured),
+        *_paper(measured),
         *families_blocks(measured),
         Heading("How to read this"),
         Bullets(_how_to_read(measured)),
         *_provenance(measured),
     ]
+
+
+def _answer(measured: SweepEffects) -> Iterator[Block]:
+    """The question, and a verdict for each declared contrast; the main effects where none was declared."""
+    if measured.declaration.analysis.question:
+        yield Paragraph(measured.declaration.analysis.question, style="question")
+    if measured.declared:
+        yield Verdicts(
+            [(verdict_of(one, measured.margin), sentence(one, measured.margin)) for one in measured.declared]
+        )
+        if missing := gaps(measured):
+            yield Bullets(missing, style="caution")
+    else:
+        yield Bullets(headlines(measured), style="headlines")
+    if any(one.estimate.n == 1 for one in measured.of(measured.primary)):
+        yield Paragraph(
+            "Where there is one seed there is no interval and no test over runs: how much two runs of the same recipe "
+            "differ isn't known then. Intervals over items alone stand in the tables, and cover less.",
+            style="caution",
+        )
+
+
+def _declared(measured: SweepEffects) -> Iterator[Block]:
+    """The declared contrasts in figures, and when they were declared."""
+    if not measured.effects:
+        return
+    yield Heading("Declared contrasts")
+    if measured.declared:
+        tested = sum(not math.isnan(one.p) for one in measured.declared)
+        yield Paragraph(
+            f"{len(measured.declared)} contrasts, {tested} with a test; p (Holm) is adjusted over these. Verdicts "
+            "follow p (Holm) at 5 %."
+        )
+        yield tables.declared(measured)
+    else:
+        yield Paragraph(
+            "This experiment declares no contrasts, so p (Holm) is adjusted over all effects on seen, held-out and "
+            "related items, which costs power. Declare those that it is run for under `analysis.contrasts`."
+        )
+    if measured.declaration.notes:
+        yield Bullets(measured.declaration.notes, style="caution")
+    yield Folded(
+        "What each interval covers",
+        [Bullets([f"{name}: {text}" for name, text in LABELS.items()])],
+    )
+
+
+def _curves(measured: SweepEffects) -> Iterator[Block]:
+    """Training curves, with token accuracy on the inserted rows where it was measured."""
+    drawing = curves_figure(measured.cells.done)
+    if drawing is not None:
+        yield Heading("Training")
+        yield Figure(
+            drawing,
+            "figure_training",
+            "Loss over epochs, and accuracy on the trained tokens of the inserted rows, the gauge of memorization. "
+            "Thin lines are seeds.",
+        )
+
+
+def _paper(measured: SweepEffects) -> Iterator[Block]:
+    """Published figures beside ours."""
+    if not measured.declaration.analysis.paper:
+        return
+    yield Heading("Published figures beside these")
+    yield Paragraph(
+        "Theirs are other models, recipes and items, most of them one run for each arm. They stand here for "
+        "comparison and enter no number of this report."
+    )
+    yield tables.paper(measured)
 
 
 def _models(measured: SweepEffects) -> Iterator[Block]:
@@ -79,11 +158,16 @@ def _figures(measured: SweepEffects) -> Iterator[Block]:
         sizes = _sizes(members)
         dose = f"{of}: change from the clean arm against the dose. Whiskers: 95 % t intervals over seeds. {sizes}"
         top = wording.rate(max(one.arm.rate for one in members))
-        roles = f"{of}: change from the clean arm at the highest dose ({top} of rows). {sizes}"
+        roles = (
+            f"{of}: change from the clean arm at the highest dose ({top} of rows). Small dots are seeds, whiskers "
+            f"95 % t intervals over seeds, the line at 0 is the clean arm, the band the equivalence margin. {sizes}"
+        )
         suffix = "" if len(contexts) == 1 else f"_{index}"
         name = f"dose{suffix}", f"roles{suffix}"
-        yield Figure(figures.dose_figure(members, name[0]), f"figure_{name[0]}.svg", dose)
-        yield Figure(figures.role_figure(members, name[1]), f"figure_{name[1]}.svg", roles)
+        margin = measured.margins.get(measured.primary)
+        yield Figure(figures.signature_figure(members, measured.baselines, name[1], margin), f"figure_{name[1]}", roles)
+        if len({(one.arm.rate, one.arm.copies_setting) for one in members}) > 1:
+            yield Figure(figures.dose_response_figure(members, name[0], measured.lines), f"figure_{name[0]}", dose)
 
 
 def _sizes(effects: Sequence[Effect]) -> str:
@@ -114,10 +198,13 @@ def _incomplete(measured: SweepEffects) -> Iterator[Block]:
     states = [one.state for one in cells.unfinished]
     failed = states.count("failed")
     yield Heading("Cells")
-    yield Paragraph(
-        f"{len(cells.done)} of {len(cells.record['cells'])} cells done, {failed} failed, "
-        f"{len(states) - failed} not run to their end. Done cells without a clean baseline: {len(cells.missing)}."
-    )
+    if total := len(cells.record["cells"]):
+        yield Paragraph(
+            f"{len(cells.done)} of {total} cells done, {failed} failed, {len(states) - failed} not run to their end. "
+            f"Done cells without a clean baseline: {len(cells.missing)}."
+        )
+    else:
+        yield Paragraph(f"{len(cells.done)} runs in the table. Without a baseline: {len(cells.missing)}.")
     if cells.unfinished:
         yield tables.unfinished(measured)
         yield Paragraph("Launching the same command again runs these and leaves done cells alone.")
@@ -132,6 +219,13 @@ def _tables(measured: SweepEffects) -> Iterator[Block]:
     """Baselines, effects and contrasts of the primary outcome, then those of the other outcomes folded away."""
     primary = measured.primary
     yield from _outcome_tables(measured, primary)
+    if measured.lines:
+        yield Heading("Dose-response")
+        yield Paragraph(
+            "A line for each seed: logit of accuracy on the logarithm of dose. The dose for a gain is where the line "
+            "crosses the clean arm's accuracy plus that gain; it is told only where every seed's line rises."
+        )
+        yield tables.dose_response(measured)
     if any(is_pass_at_k(one.outcome) for one in measured.effects):
         yield Heading("Accuracy and pass@k")
         yield Paragraph(
@@ -199,6 +293,10 @@ def _outcome_tables(measured: SweepEffects, outcome: str) -> Iterator[Block]:
     if any(one.outcome == outcome for one in measured.baselines):
         yield Heading(f"Clean arm: {name}")
         yield tables.baselines(measured, outcome)
+    if measured.of(outcome):
+        yield Folded(f"All three intervals of every effect on {name}", [tables.intervals(measured, outcome)])
+    if any(one.outcome == outcome for one in measured.accuracies):
+        yield Folded(f"Every run's own {name}", [tables.accuracies(measured, outcome)])
 
 
 def _how_to_read(measured: SweepEffects) -> list[str]:
@@ -211,13 +309,14 @@ def _how_to_read(measured: SweepEffects) -> list[str]:
         "recipe or benchmark. Fewer than about five seeds make it wide and the spread itself uncertain.",
         "Seen items are the covered ones only: those with rows in the arm's mixture, on both sides. "
         "The clean arm's table is over all seen items.",
-        "p comes from the one-sample t test over seeds; p (Holm) is adjusted over all effects on seen, held-out and "
-        "related items in its table. General benchmarks are controls and stand outside.",
+        "p comes from the one-sample t test over seeds; p (Holm) is adjusted over the declared contrasts, and stands "
+        "with those only. Where none were declared it is adjusted over all effects on seen, held-out and related items "
+        "in its table; general benchmarks are controls and stand outside.",
         "Detectable is the smallest true effect that these seeds find with 80 % power at their own spread "
         "(two-sided 5 %).",
         f"'Within ±{margin} points' is the only claim of no effect here: two one-sided t tests (TOST, 5 %) against the "
-        f"margin of {margin} points that was declared with this report. It is withheld where the clean arm is within "
-        "the margin of chance, since such a benchmark could hardly show a change.",
+        f"margin of {margin} points. It is withheld where the clean arm is within the margin of chance or of the "
+        "ceiling, since such a benchmark could hardly show a change.",
         "Seen − held-out (difference in differences) is what memorizing the seen items adds; held-out − related (gap) "
         "is shallow generalization: gain on this benchmark that doesn't reach its relatives.",
         *(
@@ -240,7 +339,8 @@ def _provenance(measured: SweepEffects) -> Iterator[Block]:
         yield Paragraph("Compared cells were not evaluated alike, which moves scores by itself:", style="caution")
         yield Bullets(differences, style="caution")
     yield Code(record.get("command") or "(the command was not recorded)")
-    yield Paragraph(f"Git revision: {record.get('revision') or 'not recorded'}. Launched {record.get('time', '–')}.")
+    if "revision" in record:
+        yield Paragraph(f"Git revision: {record['revision'] or 'not recorded'}. Launched {record.get('time', '–')}.")
     environment = dict(_flat(next((found for one in done if (found := environment_of(one.cell))), {}), ""))
     if environment:
         versions = {key.rsplit(".", 1)[-1]: value for key, value in environment.items()}
@@ -248,7 +348,7 @@ def _provenance(measured: SweepEffects) -> Iterator[Block]:
         yield Folded(
             "Environment of a cell", [Code("\n".join(f"{key}: {value}" for key, value in environment.items()))]
         )
-    if done:
+    if done and (done[0].cell.folder / "config.yaml").is_file():
         settings = (done[0].cell.folder / "config.yaml").read_text(encoding="utf-8")
         yield Folded(f"Resolved settings of cell {done[0].cell.id} ({done[0].arm.condition})", [Code(settings)])
         ids = "\n".join(

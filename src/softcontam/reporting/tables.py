@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from softcontam.analysis.effects import DID, Effect, SweepEffects
+from softcontam.analysis.contrasts import highest_dose
+from softcontam.analysis.declared import Declared
+from softcontam.analysis.dose_lines import RATE, DoseLine
+from softcontam.analysis.effects import SweepEffects
+from softcontam.analysis.intervals import BOOTSTRAP, CLUSTERED, MCNEMAR, PRIMARY
 from softcontam.analysis.items import ACCURACY, LOGPROB
 from softcontam.analysis.pairing import Arm, LoadedCell
 from softcontam.analysis.pass_at_k import is_pass_at_k
+from softcontam.analysis.records import AGAINST, DID, GAP, Contrast, Effect
 from softcontam.analysis.verdicts import VerdictCounts
 from softcontam.mixture.matching import Matching
 from softcontam.reporting import wording
 from softcontam.reporting.blocks import Table
 from softcontam.reporting.matching import HEADER, MatchedArm, matching_cells
-from softcontam.reporting.wording import number, percent, unit_of
+from softcontam.reporting.verdicts import verdict_of
+from softcontam.reporting.wording import Unit, number, percent, unit_of
 from softcontam.sandbox import CATEGORIES
 
 _ARM = ("condition", "rate", "copies")
@@ -25,11 +31,19 @@ _WORDS = (
     "verdict",
     "each seed",
     "contrast of changes",
+    "contrast",
+    "against",
+    "on items of",
+    "dose",
+    "source",
+    "model",
+    "note",
     "cell",
     "arm",
     "state",
     "error",
 )
+_LOGITS = Unit("slope", 1, 2, "logits per doubling of dose")
 _MISSING = ("arm", "what is missing", "command that runs it")
 
 
@@ -58,13 +72,150 @@ def _effect_row(one: Effect, margin: float) -> list[str]:
     ]
 
 
-def contrasts(measured: SweepEffects, outcome: str) -> Table:
-    """Differences in differences (seen - held-out) and gaps (held-out - related)."""
+def declared(measured: SweepEffects) -> Table:
+    """One row per declared contrast: the primary interval, those beside it, p values and what could be detected."""
+    rows = []
+    for one in measured.declared:
+        unit = unit_of(one.effect.outcome) if one.effect else _LOGITS if one.line else unit_of(measured.primary)
+        arm = one.effect.arm if one.effect else one.line.arm if one.line else None
+        place = one.effect or one.line
+        rows.append(
+            [
+                one.stated.test.replace("_", " "),
+                wording.condition_name(arm) if arm else one.stated.condition,
+                wording.rate(arm.rate) if arm else "–",
+                f"{wording.ROLE_NAMES[place.role]} {_benchmark(place.benchmark, arm.setup)}"
+                if place and arm
+                else wording.ROLE_NAMES[one.stated.role],
+                _against(one),
+                number(one.estimate.mean, unit, signed=True),
+                wording.interval(one.estimate, unit),
+                verdict_of(one, measured.margin),
+                *(wording.p_value(one.p), wording.p_value(one.holm), number(one.estimate.detectable, unit)),
+                wording.bounds(one.family.low, one.family.high, unit),
+                wording.bounds(one.hierarchical.low, one.hierarchical.high, unit),
+                str(one.estimate.n),
+            ]
+        )
+    header = (
+        *("contrast", "condition", "rate", "on items of", "against", "estimate", f"95 % {PRIMARY}", "verdict"),
+        *("p", "p (Holm)", "detectable", f"95 % {CLUSTERED}", f"95 % {BOOTSTRAP}", "seeds"),
+    )
+    return Table(header, rows, _WORDS)
+
+
+def _against(one: Declared) -> str:
+    if one.minus is None:
+        return "clean arm" if one.effect else "–"
+    if one.effect is not None and one.minus.arm != one.effect.arm:
+        return wording.condition_name(one.minus.arm)
+    return f"{wording.ROLE_NAMES[one.minus.role]} {one.minus.benchmark}"
+
+
+def intervals(measured: SweepEffects, outcome: str) -> Table:
+    """Every effect with the three intervals and the exact McNemar p of each pair of runs."""
     unit = unit_of(outcome)
     rows = [
         [
-            "seen − held-out (DiD)" if one.kind == DID else "held-out − related (gap)",
-            _benchmark(one.benchmark if one.kind == DID else f"{one.benchmark} − {one.minus_benchmark}", one.arm.setup),
+            *(_benchmark(one.benchmark, one.arm.setup), wording.ROLE_NAMES[one.role], *_arm(one.arm, one.copies)),
+            number(one.estimate.mean, unit, signed=True),
+            wording.interval(one.estimate, unit),
+            wording.bounds(one.family.low, one.family.high, unit),
+            wording.bounds(one.hierarchical.low, one.hierarchical.high, unit),
+            ", ".join(wording.p_value(p) for p in one.mcnemar) or "–",
+        ]
+        for one in measured.of(outcome)
+    ]
+    header = ("benchmark", "role", *_ARM, f"Δ {unit.noun}", PRIMARY, CLUSTERED, BOOTSTRAP, f"{MCNEMAR} p, each pair")
+    return Table(header, rows, _WORDS)
+
+
+def accuracies(measured: SweepEffects, outcome: str) -> Table:
+    """Every cell's own result on all items of a role, with its standard error over families."""
+    unit = unit_of(outcome)
+    rows = [
+        [
+            *(_benchmark(one.benchmark, one.arm.setup), wording.ROLE_NAMES[one.role]),
+            *(wording.condition_name(one.arm), wording.rate(one.arm.rate), str(one.seed)),
+            *(number(one.value, unit), number(one.error, unit), percent(one.parse_rate)),
+            *(str(one.n_items), str(one.n_families)),
+        ]
+        for one in measured.accuracies
+        if one.outcome == outcome
+    ]
+    name = f"{unit.outcome}{' %' if unit.scale == 100 else ''}"
+    header = ("benchmark", "role", "condition", "rate", "seed", name, "error over families", "parsed %")
+    return Table((*header, "items", "families"), rows, _WORDS)
+
+
+def dose_response(measured: SweepEffects) -> Table:
+    """Slopes of logit accuracy on log dose, and the dose that gives the gain asked for."""
+    rows = []
+    for one in measured.lines:
+        response, found = one.response, one.response.dose_for_gain
+        interval = "–" if math.isnan(found.low) else f"[{_dose(found.low, one)}, {_dose(found.high, one)}]"
+        rows.append(
+            [
+                *(_benchmark(one.benchmark, one.arm.setup), wording.ROLE_NAMES[one.role]),
+                *(wording.condition_name(one.arm), one.dose, f"{_dose(response.doses[0], one)} to "),
+                number(response.slope.mean, _LOGITS, signed=True),
+                wording.interval(response.slope, _LOGITS),
+                "–" if math.isnan(found.value) else _dose(found.value, one),
+                interval,
+                str(response.slope.n),
+                response.note or ("outside the doses tested" if response.extrapolated else "–"),
+            ]
+        )
+        rows[-1][4] += _dose(response.doses[-1], one)
+    gain = f"{100 * (measured.lines[0].response.gain if measured.lines else 0.05):g}"
+    header = (
+        *("benchmark", "role", "condition", "dose", "tested", "logits per doubling", "95 % interval"),
+        *(f"dose for +{gain} points", "95 % of that", "seeds", "note"),
+    )
+    return Table(header, rows, _WORDS)
+
+
+def _dose(value: float, one: DoseLine) -> str:
+    return wording.rate(float(f"{value:.3g}")) if one.dose == RATE else f"{value:.3g}"
+
+
+def paper(measured: SweepEffects) -> Table:
+    """Published figures beside ours of the same condition, role and level; never pooled with them."""
+    rows = []
+    for one in measured.declaration.analysis.paper:
+        ours = [
+            effect
+            for effect in highest_dose(measured.of(ACCURACY))
+            if (effect.arm.condition, effect.role) == (one.condition, one.role)
+            and one.level in (None, effect.arm.level)
+        ]
+        unit = unit_of(ACCURACY)
+        change = math.nan if one.clean is None else one.value - one.clean
+        rows.append(
+            [
+                wording.condition_name(Arm("", "", one.condition, one.level, 0.0, None)),
+                wording.ROLE_NAMES[one.role],
+                *(one.source, one.model, one.benchmark),
+                percent(math.nan if one.clean is None else one.clean),
+                *(percent(one.value), number(change, unit, signed=True)),
+                " / ".join(f"{effect.arm.level or ''} {_change(effect)}".strip() for effect in ours) or "–",
+                one.note or "–",
+            ]
+        )
+    header = (
+        *("condition", "role", "source", "model", "benchmark", "theirs: clean %", "theirs: arm %", "theirs: Δ points"),
+        *("ours, highest dose: Δ points [95 %]", "note"),
+    )
+    return Table(header, rows, _WORDS)
+
+
+def contrasts(measured: SweepEffects, outcome: str) -> Table:
+    """Differences in differences, gaps (held-out - related), and SemDs against exact duplicates."""
+    unit = unit_of(outcome)
+    rows = [
+        [
+            _kind(one),
+            _benchmark(one.benchmark if one.kind != GAP else f"{one.benchmark} − {one.minus_benchmark}", one.arm.setup),
             *_arm(one.arm, one.copies),
             number(one.estimate.mean, unit, signed=True),
             wording.interval(one.estimate, unit),
@@ -78,6 +229,12 @@ def contrasts(measured: SweepEffects, outcome: str) -> Table:
     ]
     interval = (unit.noun, "95 % interval", "verdict", "p", "detectable", "seeds")
     return Table(("contrast of changes", "benchmark", *_ARM, *interval), rows, _WORDS)
+
+
+def _kind(one: Contrast) -> str:
+    if one.kind == AGAINST:
+        return f"{wording.ROLE_NAMES[one.role]}: arm − exact"
+    return "seen − held-out (DiD)" if one.kind == DID else "held-out − related (gap)"
 
 
 def baselines(measured: SweepEffects, outcome: str) -> Table:

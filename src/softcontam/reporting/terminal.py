@@ -8,9 +8,10 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from softcontam.analysis.effects import Effect, SweepEffects
+from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.items import HELD_OUT, RELATED, SEEN
 from softcontam.analysis.pairing import Arm
+from softcontam.analysis.records import Effect
 from softcontam.reporting import wording
 
 

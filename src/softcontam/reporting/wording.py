@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from softcontam.analysis.effects import Effect
 from softcontam.analysis.estimates import Estimate
 from softcontam.analysis.items import ACCURACY, GENERAL, HELD_OUT, LOGPROB, PARTIAL, RELATED, SEEN
 from softcontam.analysis.pairing import Arm
+from softcontam.analysis.records import Effect
 
 CONDITIONS = {
     "exact": "exact duplicates",
@@ -115,9 +115,15 @@ def near_chance(effect: Effect, margin: float) -> bool:
     return effect.outcome == ACCURACY and effect.baseline - effect.chance < margin
 
 
+def near_ceiling(effect: Effect, margin: float) -> bool:
+    """Whether the clean arm stands so high that a gain has hardly any room."""
+    return effect.outcome == ACCURACY and 1 - effect.baseline < margin
+
+
 def equivalent(effect: Effect, margin: float) -> bool:
     """Whether TOST puts the effect within the margin, on a benchmark where a change could have been seen."""
-    return effect.equivalence < SIGNIFICANCE and not near_chance(effect, margin)
+    at_an_end = near_chance(effect, margin) or near_ceiling(effect, margin)
+    return effect.equivalence < SIGNIFICANCE and not at_an_end
 
 
 def verdict(effect: Effect, margin: float) -> str:
@@ -131,4 +137,6 @@ def verdict(effect: Effect, margin: float) -> str:
         text += f", within ±{100 * margin:g} points"
     if near_chance(effect, margin):
         text += ", clean arm near chance"
+    if near_ceiling(effect, margin):
+        text += ", clean arm near ceiling"
     return text

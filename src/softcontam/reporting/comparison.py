@@ -1,0 +1,170 @@
+"""The page of two sweeps side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from softcontam.analysis.comparison import Compared, Comparison, compare
+from softcontam.analysis.contrasts import highest_dose
+from softcontam.analysis.effects import SweepEffects
+from softcontam.analysis.items import GENERAL
+from softcontam.analysis.records import Effect
+from softcontam.reporting import figures, wording
+from softcontam.reporting.blocks import Block, Bullets, Figure, Heading, Paragraph, Table, Verdicts
+from softcontam.reporting.headlines import headlines
+from softcontam.reporting.verdicts import sentence, verdict_of
+from softcontam.reporting.wording import number, unit_of
+
+COMPARISON_COLUMNS = (
+    *("outcome", "role", "condition", "level", "rate", "first_benchmark", "second_benchmark"),
+    *("first_delta", "first_low", "first_high", "first_seeds", "second_delta", "second_low", "second_high"),
+    *("second_seeds", "difference", "ci_low", "ci_high", "p_value"),
+)
+"""Columns of ``comparison.csv``; ``difference`` is second - first, with Welch's interval over seeds."""
+
+_WORDS = ("role", "condition", "benchmark", "setting", "verdict")
+
+
+def comparison_table(first: SweepEffects, second: SweepEffects) -> pd.DataFrame:
+    """The table of ``comparison.csv``: every effect that both sweeps have."""
+    rows = []
+    for one in compare(first, second).compared:
+        ours, theirs, found = one.first, one.second, one.difference
+        rows.append(
+            {
+                **{"outcome": ours.outcome, "role": ours.role, "condition": ours.arm.condition},
+                **{"level": ours.arm.level, "rate": ours.arm.rate},
+                **{"first_benchmark": ours.benchmark, "second_benchmark": theirs.benchmark},
+                **_estimate_columns("first", ours),
+                **_estimate_columns("second", theirs),
+                **{"difference": found.mean, "ci_low": found.low, "ci_high": found.high, "p_value": found.p},
+            }
+        )
+    return pd.DataFrame(rows, columns=list(COMPARISON_COLUMNS))
+
+
+def comparison_page(first: SweepEffects, second: SweepEffects) -> list[Block]:
+    """The blocks of a comparison: where the two differ, both figures, the table, what differs in their settings."""
+    found = compare(first, second)
+    outcome = first.primary if first.primary == second.primary else ""
+    return [
+        Heading(f"{first.experiment} and {second.experiment}", 1),
+        Bullets(_answer(first, second, found, outcome), style="headlines"),
+        *_sides(first, second),
+        *_differences(first, second, found),
+        *_settings(first, second, found),
+        Heading("How to read this"),
+        Bullets(
+            [
+                "Each effect is an arm minus the clean arm of its own sweep, with its t interval over seeds. The "
+                "difference is second − first with Welch's t interval: the runs of the two sweeps count as "
+                "independent. Where both used the same seeds, and so the same splits, it is wider than it needs to be.",
+                "Differences are not adjusted for their number: read them as a description, and declare the contrast "
+                "that matters in an experiment of its own.",
+                "Sweeps that differ in more than one setting cannot say which of these makes the difference.",
+            ]
+        ),
+    ]
+
+
+def _answer(first: SweepEffects, second: SweepEffects, found: Comparison, outcome: str) -> list[str]:
+    """How many effects differ, and the largest difference on held-out items of the highest dose."""
+    if not outcome:
+        return [
+            f"{first.experiment} is judged by {unit_of(first.primary).outcome}, {second.experiment} by "
+            f"{unit_of(second.primary).outcome}: their effects cannot be set against each other."
+        ]
+    members = [one for one in found.compared if one.first.outcome == outcome and one.first.role != GENERAL]
+    if not members:
+        return ["The two have no arm in common: same condition, level, rate, copies and role."]
+    unit = unit_of(outcome)
+    shown = [one for one in members if one.difference.shown]
+    sentences = [
+        f"{len(members)} effects on {unit.outcome} are in both. {len(shown)} differ by more than their 95 % interval; "
+        f"{0.05 * len(members):.1f} would by chance if none did."
+    ]
+    top = {id(one) for one in highest_dose([one.first for one in members])}
+    for one in members:
+        if id(one.first) in top and one.first.role == "held_out":
+            sentences.append(_sentence(first, second, one))
+    return sentences
+
+
+def _sentence(first: SweepEffects, second: SweepEffects, one: Compared) -> str:
+    unit = unit_of(one.first.outcome)
+    name = wording.condition_name(one.first.arm)
+    sides = (
+        f"{first.experiment} {number(one.first.estimate.mean, unit, signed=True)}, "
+        f"{second.experiment} {number(one.second.estimate.mean, unit, signed=True)}"
+    )
+    verdict = "they differ by" if one.difference.shown else "a difference is not shown:"
+    return f"Held-out, {name}: {sides}; {verdict} {wording.amount(one.difference, unit)}."
+
+
+def _sides(first: SweepEffects, second: SweepEffects) -> Iterator[Block]:
+    """Each sweep's own answer and figure, below each other so that names stay readable."""
+    for place, sweep in enumerate((first, second), start=1):
+        yield Heading(f"{'First' if place == 1 else 'Second'}: {sweep.experiment}")
+        if sweep.declared:
+            yield Verdicts([(verdict_of(one, sweep.margin), sentence(one, sweep.margin)) for one in sweep.declared])
+        else:
+            yield Bullets(headlines(sweep))
+        effects = sweep.of(sweep.primary)
+        if effects:
+            margin = sweep.margins.get(sweep.primary)
+            caption = f"{sweep.experiment}: change from its clean arm at its highest dose, 95 % t intervals over seeds."
+            yield Figure(
+                figures.signature_figure(effects, sweep.baselines, f"side{place}", margin),
+                f"figure_side_{place}",
+                caption,
+            )
+
+
+def _differences(first: SweepEffects, second: SweepEffects, found: Comparison) -> Iterator[Block]:
+    for outcome in dict.fromkeys(one.first.outcome for one in found.compared):
+        unit = unit_of(outcome)
+        yield Heading(f"Effects on {unit.outcome}, side by side")
+        rows = [
+            [
+                wording.ROLE_NAMES[one.first.role],
+                " / ".join(dict.fromkeys((one.first.benchmark, one.second.benchmark))),
+                *(wording.condition_name(one.first.arm), wording.rate(one.first.arm.rate)),
+                wording.amount(one.first.estimate, unit).replace(f" {unit.noun}", ""),
+                wording.amount(one.second.estimate, unit).replace(f" {unit.noun}", ""),
+                number(one.difference.mean, unit, signed=True),
+                wording.interval(one.difference, unit),
+                "differ" if one.difference.shown else "not shown",
+                wording.p_value(one.difference.p),
+                f"{one.first.estimate.n}, {one.second.estimate.n}",
+            ]
+            for one in found.compared
+            if one.first.outcome == outcome
+        ]
+        header = (
+            *("role", "benchmark", "condition", "rate", f"Δ {first.experiment}", f"Δ {second.experiment}"),
+            *(f"second − first, {unit.noun}", "95 % interval", "verdict", "p", "seeds"),
+        )
+        yield Table(header, rows, _WORDS)
+    for sweep, lonely in ((first, found.only_first), (second, found.only_second)):
+        if lonely:
+            arms = sorted({f"{wording.condition_name(one.arm)} at {wording.rate(one.arm.rate)}" for one in lonely})
+            yield Paragraph(f"Only in {sweep.experiment}, at least in one role: {'; '.join(arms)}.")
+
+
+def _settings(first: SweepEffects, second: SweepEffects, found: Comparison) -> Iterator[Block]:
+    yield Heading("What differs in how they were run")
+    if found.settings:
+        rows = [list(row) for row in found.settings]
+        yield Table(
+            ("setting", first.experiment, second.experiment), rows, ("setting", first.experiment, second.experiment)
+        )
+    else:
+        yield Paragraph("No setting differs beside condition, dose and seeds.")
+
+
+def _estimate_columns(side: str, effect: Effect) -> dict[str, object]:
+    estimate = effect.estimate
+    figures_of = {"delta": estimate.mean, "low": estimate.low, "high": estimate.high, "seeds": estimate.n}
+    return {f"{side}_{name}": value for name, value in figures_of.items()}

@@ -1,0 +1,166 @@
+"""A sentence with numbers and a verdict for each declared contrast."""
+
+from __future__ import annotations
+
+import math
+
+from softcontam.analysis.declared import AGAINST_ARM, EFFECT, NO_TRANSFER, Declared
+from softcontam.analysis.dose_lines import COPIES, RATE
+from softcontam.analysis.estimates import Estimate
+from softcontam.analysis.pairing import Arm
+from softcontam.analysis.records import DID, Effect
+from softcontam.reporting import wording
+from softcontam.reporting.wording import ROLE_NAMES, SIGNIFICANCE, Unit, unit_of
+
+SHOWN, NOT_SHOWN, EQUIVALENT, MISSING = "shown", "not shown", "no transfer", "not measured"
+"""The verdicts. Nothing is ever called absent but by an equivalence test."""
+
+
+def verdict_of(one: Declared, margin: float) -> str:
+    """The verdict on a declared contrast, after Holm's adjustment over all of them."""
+    if one.missing:
+        return MISSING
+    if one.stated.test == NO_TRANSFER:
+        return EQUIVALENT if one.holm < SIGNIFICANCE and not _hardly_tests(one, margin) else NOT_SHOWN
+    return SHOWN if one.holm < SIGNIFICANCE else NOT_SHOWN
+
+
+def sentence(one: Declared, margin: float) -> str:
+    """What a declared contrast found, in one or two sentences with numbers."""
+    stated = one.stated
+    if one.missing or one.effect is None:
+        if one.line is not None:
+            return _dose_sentence(one, margin)
+        level = f" ({stated.level})" if stated.level else ""
+        what = stated.test.replace("_", " ")
+        return f"{wording.CONDITIONS.get(stated.condition, stated.condition)}{level}, {what}: {one.missing}."
+    unit = unit_of(one.effect.outcome)
+    if stated.test == NO_TRANSFER:
+        return _transfer_sentence(one, one.effect, margin)
+    text = f"{_subject(one, one.effect, margin)} {wording.amount(one.estimate, unit)}{_judged(one)}"
+    return text + _power(one, unit, margin)
+
+
+def _subject(one: Declared, effect: Effect, margin: float) -> str:
+    """What the figure that follows is, worded by whether it is shown."""
+    shown = verdict_of(one, margin) == SHOWN
+    up = one.estimate.mean > 0
+    name, at = _name(effect.arm), _at(effect.arm)
+    place, outcome = _place(effect), unit_of(effect.outcome).outcome
+    if one.stated.test == EFFECT:
+        verb = "raise" if up else "lower"
+        return (
+            f"{name} {verb} {place} {outcome}{at} by"
+            if shown
+            else (f"{name}: no change of {place} {outcome} is shown{at}; the estimate is")
+        )
+    if one.stated.test == AGAINST_ARM and one.minus is not None:
+        other = _name(one.minus.arm).lower()
+        verb = f"raise {place} {outcome} {'more' if up else 'less'} than {other}{at}, by"
+        return (
+            f"{name} {verb}"
+            if shown
+            else (f"{name} against {other}: no difference in their effect on {place} {outcome} is shown{at}; it is")
+        )
+    if one.stated.test == DID:
+        return (
+            f"{name}: seen items gain {'more' if up else 'less'} than held-out ones{at}, by"
+            if shown
+            else (f"{name}: that seen items gain more than held-out ones is not shown{at}; the difference is")
+        )
+    other = one.minus.benchmark if one.minus is not None else "the related benchmark"
+    return (
+        f"{name}: held-out items gain {'more' if up else 'less'} than {other}{at}, by"
+        if shown
+        else (f"{name}: that held-out items gain more than {other} is not shown{at}; the difference is")
+    )
+
+
+def _transfer_sentence(one: Declared, effect: Effect, margin: float) -> str:
+    unit = unit_of(effect.outcome)
+    bound = f"±{wording.number(margin, unit)} {unit.noun}"
+    place, name, at = _place(effect), _name(effect.arm), _at(effect.arm)
+    figures = f"{wording.amount(one.estimate, unit)}{_judged(one, 'TOST')}"
+    if verdict_of(one, margin) == EQUIVALENT:
+        return f"{name}: no transfer to {place} beyond {bound}{at}, by equivalence test: {figures}"
+    text = f"{name}: absence of transfer to {place} within {bound} is not shown{at}: {figures}"
+    if wording.near_chance(effect, margin):
+        text += (
+            f" The clean arm stands at {wording.percent(effect.baseline)} %, near chance "
+            f"({wording.percent(effect.chance)} %): such a benchmark could hardly show a change."
+        )
+    elif wording.near_ceiling(effect, margin):
+        text += f" The clean arm stands at {wording.percent(effect.baseline)} %, near the ceiling."
+    return text
+
+
+def _dose_sentence(one: Declared, margin: float) -> str:
+    assert one.line is not None
+    response, line = one.line.response, one.line
+    place = f"{ROLE_NAMES[line.role]} {line.benchmark}"
+    slope = response.slope
+    bounds = "" if math.isnan(slope.low) else f" [{_plain(slope.low)}, {_plain(slope.high)}]"
+    figures = f"{_plain(slope.mean, signed=True)} logits per doubling{bounds}{_judged(one)}"
+    name = _name(line.arm)
+    text = (
+        f"{name}: {place} accuracy {'rises' if slope.mean > 0 else 'falls'} with dose ({line.dose}): {figures}"
+        if verdict_of(one, margin) == SHOWN
+        else f"{name}: that {place} accuracy changes with dose ({line.dose}) is not shown: {figures}"
+    )
+    gain = f"{100 * response.gain:g} points"
+    found = response.dose_for_gain
+    if math.isnan(found.value):
+        return f"{text} The dose that gives {gain}: {response.note}."
+    written = _dose(found.value, line.dose)
+    between = "" if math.isnan(found.low) else f" [{_dose(found.low, line.dose)}, {_dose(found.high, line.dose)}]"
+    beyond = ", outside the doses tested" if response.extrapolated else ""
+    return f"{text} A gain of {gain} is reached at {written}{between}{beyond}."
+
+
+def _judged(one: Declared, test: str = "") -> str:
+    """Seeds and p values in brackets, then the full stop."""
+    if one.estimate.note:
+        return f" ({wording.seeds(one.estimate.n)}: no interval and no test)."
+    p = f"{test} p {wording.p_value(one.p)}".strip()
+    return f" ({wording.seeds(one.estimate.n)}, {p}, Holm {wording.p_value(one.holm)})."
+
+
+def _power(one: Declared, unit: Unit, margin: float) -> str:
+    """What could have been found, where nothing is shown."""
+    estimate: Estimate = one.estimate
+    if verdict_of(one, margin) == SHOWN or math.isnan(estimate.detectable):
+        return ""
+    text = f" Detectable with these seeds: {wording.number(estimate.detectable, unit)} {unit.noun}."
+    if estimate.shown:
+        text = " Its own interval excludes 0, but it doesn't stand after Holm's adjustment." + text
+    return text
+
+
+def _hardly_tests(one: Declared, margin: float) -> bool:
+    """Whether the clean arm is where a change could hardly be seen."""
+    return one.effect is not None and (
+        wording.near_chance(one.effect, margin) or wording.near_ceiling(one.effect, margin)
+    )
+
+
+def _name(arm: Arm) -> str:
+    text = wording.condition_name(arm)
+    return text[:1].upper() + text[1:] + (f" [{arm.setup}]" if arm.setup else "")
+
+
+def _at(arm: Arm) -> str:
+    return f" at {wording.rate(arm.rate)} of rows" if arm.rate else ""
+
+
+def _place(effect: Effect) -> str:
+    return f"{ROLE_NAMES[effect.role]} {effect.benchmark}"
+
+
+def _plain(value: float, signed: bool = False) -> str:
+    return f"{value:{'+' if signed else ''}.2f}".replace("-", "−")
+
+
+def _dose(value: float, dose: str) -> str:
+    if dose == RATE:
+        return f"{100 * value:.3g} % of rows"
+    return f"{value:.3g} {'rows per covered item' if dose == COPIES else 'rows per item'}"
