@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -30,6 +31,9 @@ from softcontam.reporting.single import cell_table
 from softcontam.sandbox import working
 from softcontam.store import Cell, Store
 
+if TYPE_CHECKING:
+    from softcontam.analysis.planned import PlannedCell
+
 console = Console(width=None if sys.stdout.isatty() else 110)
 
 
@@ -43,6 +47,8 @@ class _Composed:
         self.overrides: list[str] = []
         self.sweep = False
         self.matched: dict[str, MatchedArm] = {}
+        self.configs: dict[str, Config] = {}
+        self.planned: list[PlannedCell] = []
 
     def add(self, composed: DictConfig) -> None:
         """Check one composed cell and freeze it, or note what is wrong with it."""
@@ -63,13 +69,16 @@ class _Composed:
             return
         self.config = self.config or config
         self.cells.setdefault(cell.id, cell)
+        self.configs.setdefault(cell.id, config)
 
     def _try(self, config: Config) -> None:
         """Go through all that can be gone through without the model: layout, rows, matching, sandbox."""
         # slow to import, and not needed by a launch with nothing to do
+        from softcontam.analysis.planned import planned_cell
         from softcontam.assemble import chat_of, choose_rows, estimated_matching
 
         arm = lay_out(config)
+        self.planned.append(planned_cell(config, arm))
         if config.eval.samples and any(one.benchmark.submission for one in arm.item_sets):
             working(config.sandbox.backend, config.sandbox.allow_unsafe)
         chat = chat_of(json.dumps(asdict(config.model)))
@@ -146,6 +155,12 @@ def run(composed: _Composed) -> int:
     _say(f"{config.experiment}: {len(cells)} cells, {len(cells) - todo} done before, {todo} to run, in {store.runs}")
     if composed.matched:
         console.print(terminal_matching(list(composed.matched.values())))
+    if composed.planned and composed.sweep:
+        from softcontam.power import planned_power
+
+        table = planned_power(composed.planned, list(composed.configs.values()), store)
+        if table is not None:
+            console.print(table)
     finished = launch(cells, config.cluster, _Progress(todo))
     failed = [record for record in finished if record.error is not None]
     if any(cell.done for cell in cells):
