@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from softcontam.analysis.pairing import LoadedCell
 from softcontam.errors import StoreError
 from softcontam.reporting import wording
 from softcontam.reporting.drawing import CONDITION_COLOURS, GRID, INK, OTHER_COLOURS, Drawing, canvas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _PANELS = (
     ("loss", "loss on trained tokens"),
@@ -58,13 +62,23 @@ def curves_figure(cells: Sequence[LoadedCell]) -> Drawing | None:
             axis.spines[["top", "right"]].set_visible(False)
             axis.spines[["left", "bottom"]].set_color(GRID)
             axis.tick_params(length=0, colors=INK)
-            if key != "loss":
-                axis.set_ylim(top=1.02)
+        _on_one_scale([axis for axis, (key, _) in zip(axes, panels, strict=True) if key != "loss"])
         handles = {
             label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
         }
         figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2, fontsize=8.5)
         return Drawing(figure, "training")
+
+
+def _on_one_scale(axes: Sequence[Axes]) -> None:
+    """Shares in per cent, from the lowest of all panels to 100."""
+    from matplotlib.ticker import PercentFormatter
+
+    lowest = min((float(np.min(line.get_ydata())) for axis in axes for line in axis.get_lines()), default=0.0)
+    for axis in axes:
+        margin = 0.05 * max(1 - lowest, 0.02)
+        axis.set_ylim(min(lowest, 0.98) - margin, 1 + margin)
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
 
 
 def _at_highest_dose(cells: Sequence[LoadedCell]) -> list[LoadedCell]:
