@@ -73,6 +73,6 @@ def test_the_command_writes_both_on_one_page(tmp_path: Path, capsys: pytest.Capt
     page = (out / "report.html").read_text()
     assert "First: a" in page
     assert "Second: b" in page
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 3
     table = pd.read_csv(out / "comparison.csv")
     assert table.loc[table["outcome"] == "accuracy", "difference"].item() == pytest.approx(0.1333, abs=1e-3)

@@ -14,6 +14,7 @@ from softcontam.analysis.records import Effect
 from softcontam.reporting import figures, wording
 from softcontam.reporting.blocks import Block, Bullets, Figure, Heading, Paragraph, Table, Verdicts
 from softcontam.reporting.headlines import headlines
+from softcontam.reporting.side_by_side import side_by_side_figure
 from softcontam.reporting.verdicts import sentence, verdict_of
 from softcontam.reporting.wording import number, unit_of
 
@@ -52,6 +53,7 @@ def comparison_page(first: SweepEffects, second: SweepEffects) -> list[Block]:
     return [
         Heading(f"{first.experiment} and {second.experiment}", 1),
         Bullets(_answer(first, second, found, outcome), style="headlines"),
+        *_figure(first, second, found, outcome),
         *_sides(first, second),
         *_differences(first, second, found),
         *_settings(first, second, found),
@@ -103,8 +105,22 @@ def _sentence(first: SweepEffects, second: SweepEffects, one: Compared) -> str:
     return f"Held-out, {name}: {sides}; {verdict} {wording.amount(one.difference, unit)}."
 
 
+def _figure(first: SweepEffects, second: SweepEffects, found: Comparison, outcome: str) -> Iterator[Block]:
+    """The effects of the highest dose that both have, one above the other."""
+    members = [one for one in found.compared if one.first.outcome == outcome]
+    top = {id(one) for one in highest_dose(one.first for one in members)}
+    shown = [one for one in members if id(one.first) in top]
+    if shown:
+        caption = (
+            f"Change from each sweep's own clean arm at {wording.rate(shown[0].first.arm.rate)} of rows: filled is "
+            f"{first.experiment}, hollow {second.experiment}. Small dots are seeds, whiskers 95 % t intervals over them."
+        )
+        drawing = side_by_side_figure(shown, (first.experiment, second.experiment), "both")
+        yield Figure(drawing, "figure_both", caption)
+
+
 def _sides(first: SweepEffects, second: SweepEffects) -> Iterator[Block]:
-    """Each sweep's own answer and figure, below each other so that names stay readable."""
+    """Each sweep's own answer and figure."""
     for place, sweep in enumerate((first, second), start=1):
         yield Heading(f"{'First' if place == 1 else 'Second'}: {sweep.experiment}")
         if sweep.declared:
