@@ -113,7 +113,7 @@ def _figure(first: SweepEffects, second: SweepEffects, found: Comparison, outcom
     if shown:
         caption = (
             f"Change from each sweep's own clean arm at {wording.rate(shown[0].first.arm.rate)} of rows: filled is "
-            f"{first.experiment}, hollow {second.experiment}. Small dots are seeds, whiskers 95 % t intervals over them."
+            f"{first.experiment}, hollow {second.experiment}. Small dots are seeds, whiskers 95 % t intervals."
         )
         drawing = side_by_side_figure(shown, (first.experiment, second.experiment), "both")
         yield Figure(drawing, "figure_both", caption)
