@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from omegaconf import MISSING, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import MISSING
 from rich.console import Console
 
 from softcontam.analysis.effects import SweepEffects, measure
@@ -26,6 +25,7 @@ from softcontam.errors import ConfigError, SoftcontamError, StoreError
 from softcontam.reporting.dashboards import contents, report, specification, wandb_workspaces, workspace
 from softcontam.reporting.effects_run import effect_table, log_effects
 from softcontam.reporting.tracking import tracked, training_log
+from softcontam.settings import HELP, settings_of
 from softcontam.store import Store, now, write_text
 
 USAGE = (
@@ -126,16 +126,11 @@ def read_settings(arguments: Sequence[str]) -> DashboardSettings:
     Raises:
         ConfigError: an unknown key, a value of the wrong type, or no ``project``.
     """
-    if stray := [text for text in arguments if "=" not in text]:
-        raise ConfigError(f"{stray[0]!r} is not of the form key=value. {USAGE}")
-    try:
-        merged = OmegaConf.merge(OmegaConf.structured(DashboardSettings), OmegaConf.from_dotlist(list(arguments)))
-    except OmegaConfBaseException as error:
-        raise ConfigError(f"{str(error).splitlines()[0]}. {USAGE}") from None
-    if OmegaConf.is_missing(merged, "project"):
-        raise ConfigError(f"no project named (tracker.project of the runs, 'softcontam' by default). {USAGE}")
-    settings = OmegaConf.to_object(merged)
-    assert isinstance(settings, DashboardSettings)
+    settings = settings_of(DashboardSettings, arguments, USAGE)
+    if found := set(settings.project) & set("/\\#?%:"):
+        raise ConfigError(
+            f"project={settings.project} has the character {sorted(found)[0]!r}, which wandb does not allow."
+        )
     return settings
 
 
@@ -228,8 +223,12 @@ def _told(made: Made, settings: DashboardSettings) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the dashboard and say what was done; returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if set(given) & set(HELP):
+        Console(soft_wrap=True).print(f"{__doc__}\n{USAGE}", markup=False, highlight=False)
+        return 0
     try:
-        settings = read_settings(sys.argv[1:] if arguments is None else arguments)
+        settings = read_settings(given)
         made = make_dashboard(settings)
     except SoftcontamError as error:
         Console(stderr=True, soft_wrap=True).print(f"{type(error).__name__}: {error}", markup=False, highlight=False)

@@ -6,6 +6,7 @@ names a second one to stand beside the first.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from softcontam.analysis import frames
+from softcontam.analysis.comparison import compare
 from softcontam.analysis.declared import Declaration
 from softcontam.analysis.effects import SweepEffects, measure, measure_rows
 from softcontam.analysis.external import read_outcomes_table
@@ -30,7 +32,21 @@ from softcontam.reporting.document import to_html, to_markdown
 from softcontam.reporting.latex import paper_tables
 from softcontam.reporting.page import page
 from softcontam.reporting.terminal import terminal_table
+from softcontam.settings import HELP, settings_of
 from softcontam.store import Store, write_bytes, write_text
+
+_WIDTH = 120
+_KEYS = """exp=NAME           a sweep in the store
+outcomes=FILE      a parquet or csv table of per-item results (docs/report.md has its columns)
+baseline=clean     the condition of a table that the others are compared with
+against=NAME|FILE  a second sweep or table to stand beside the first
+out=DIR            where the report goes; paths.reports/NAME for a sweep
+analysis=FILE      question, margin, contrasts and published figures for a table, as yaml
+margin=0.05        the difference in accuracy that would count as none
+paths.runs=runs  paths.reports=reports
+
+python -m softcontam.report exp=semd_rate_sweep
+python -m softcontam.report outcomes=results.csv baseline=base out=report"""
 
 USAGE = (
     "Usage: python -m softcontam.report exp=NAME [against=NAME] [paths.runs=DIR] [paths.reports=DIR], or "
@@ -97,16 +113,29 @@ def write_report(store: Store, experiment: str, reports: str | Path, margin: flo
     return write_files(measure(store, experiment, margin), Path(reports).expanduser() / experiment)
 
 
-def measure_table(path: Path, baseline: str = CLEAN, analysis: AnalysisConfig | None = None) -> SweepEffects:
+def measure_table(
+    path: Path, baseline: str = CLEAN, analysis: AnalysisConfig | None = None, command: str = ""
+) -> SweepEffects:
     """Measure the effects in a table of per-item results; its columns are those of :mod:`softcontam.analysis.external`.
+
+    Args:
+        baseline: the condition that the others are compared with.
+        analysis: margin and contrasts; the defaults without.
+        command: what the page says was run.
 
     Raises:
         DataError: the table cannot be read as such.
     """
     table = read_outcomes_table(path, baseline)
-    note = f"Read from {path.name}; the baseline is {baseline}. Margin and contrasts were stated with this report."
-    stated = Declaration(analysis or AnalysisConfig(), (note, *table.notes))
-    return measure_rows(path.stem, table.cells, table.rows, table.texts, stated)
+    stated = analysis or AnalysisConfig()
+    what = "Margin and contrasts were" if stated.contrasts else "No contrasts were given; the margin was"
+    note = (
+        f"Read from {path.name}. The condition {baseline} is what is called the clean arm here. {what} stated with "
+        "this report, not before the results."
+    )
+    declaration = Declaration(stated, (note, *table.notes))
+    table.cells.record["command"] = command
+    return measure_rows(path.stem, table.cells, table.rows, table.texts, declaration)
 
 
 def write_files(measured: SweepEffects, out: Path) -> Report:
@@ -159,19 +188,14 @@ def read_settings(arguments: Sequence[str]) -> ReportSettings:
     Raises:
         ConfigError: an unknown key, a value of the wrong type, or not exactly one of ``exp`` and ``outcomes``.
     """
-    if stray := [text for text in arguments if "=" not in text]:
-        raise ConfigError(f"{stray[0]!r} is not of the form key=value. {USAGE}")
-    try:
-        merged = OmegaConf.merge(OmegaConf.structured(ReportSettings), OmegaConf.from_dotlist(list(arguments)))
-    except OmegaConfBaseException as error:
-        raise ConfigError(f"{str(error).splitlines()[0]}. {USAGE}") from None
-    settings = OmegaConf.to_object(merged)
-    assert isinstance(settings, ReportSettings)
+    settings = settings_of(ReportSettings, arguments, USAGE)
     if (settings.exp is None) == (settings.outcomes is None):
         found = "no experiment named" if settings.exp is None else "both exp and outcomes are given"
         raise ConfigError(f"{found}. {USAGE}")
     if settings.outcomes is not None and settings.out is None:
         raise ConfigError(f"outcomes={settings.outcomes} needs out=DIR, the folder of its report. {USAGE}")
+    if settings.against is not None and settings.against in (settings.exp, settings.outcomes):
+        raise ConfigError(f"against={settings.against} is what it would be compared with. Name another one.")
     if settings.exp is not None and settings.analysis is not None:
         raise ConfigError(
             "analysis=FILE is for tables: an experiment's analysis is declared in its config, before it is run. Change "
@@ -192,9 +216,11 @@ def read_analysis(path: str | None, margin: float | None) -> AnalysisConfig:
     if path is not None:
         try:
             written = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
+            if not isinstance(written, dict):
+                raise ValueError("it is not a mapping of keys")
             merged = OmegaConf.merge(OmegaConf.structured(AnalysisConfig), written.get("analysis", written))
             made = OmegaConf.to_object(merged)
-        except (OSError, yaml.YAMLError, OmegaConfBaseException, AttributeError, ValueError) as error:
+        except (OSError, yaml.YAMLError, OmegaConfBaseException, ValueError) as error:
             first = str(error).splitlines()[0]
             raise ConfigError(
                 f"analysis={path} cannot be read ({first}). It has the keys question, margin, logprob_margin, "
@@ -211,7 +237,10 @@ def read_analysis(path: str | None, margin: float | None) -> AnalysisConfig:
 def _measured(settings: ReportSettings, name: str) -> SweepEffects:
     if settings.outcomes is not None:
         analysis = read_analysis(settings.analysis, settings.margin)
-        return measure_table(Path(name).expanduser(), settings.baseline, analysis)
+        words = [f"outcomes={name}", f"baseline={settings.baseline}", f"out={settings.out}"]
+        words += [f"analysis={settings.analysis}"] if settings.analysis else []
+        command = shlex.join(["python", "-m", "softcontam.report", *words])
+        return measure_table(Path(name).expanduser(), settings.baseline, analysis, command)
     return measure(Store(settings.paths.runs), name, settings.margin)
 
 
@@ -221,23 +250,54 @@ def _folder(settings: ReportSettings, name: str) -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write one report, or two side by side, and print the effects; returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
     console = Console()
+    console.width = max(console.width, _WIDTH)  # a table that is cut loses signs and bounds
+    if set(given) & set(HELP):
+        console.print(f"{__doc__}\n{USAGE}\n\n{_KEYS}", markup=False, highlight=False)
+        return 0
     try:
-        settings = read_settings(sys.argv[1:] if arguments is None else arguments)
+        settings = read_settings(given)
         first = _measured(settings, settings.exp or settings.outcomes or "")
         if settings.against is None:
             written = write_files(first, _folder(settings, first.experiment)).html
         else:
             second = _measured(settings, settings.against)
+            if not compare(first, second).compared:
+                raise ConfigError(
+                    f"{first.experiment} and {second.experiment} have no effect in common: same condition, level, "
+                    "rate, copies and role. Their effects.csv say which they have."
+                )
             folder = _folder(settings, f"{first.experiment}_and_{second.experiment}")
             written = write_comparison(first, second, folder)
             console.print(terminal_table(second))
     except SoftcontamError as error:
-        Console(stderr=True, soft_wrap=True).print(f"{type(error).__name__}: {error}", markup=False, highlight=False)
-        return 2
+        return _told(f"{type(error).__name__}: {error}")
+    except OSError as error:
+        return _told(
+            f"the report cannot be written ({error}). Choose another folder with out=DIR or paths.reports=DIR."
+        )
     console.print(terminal_table(first))
+    for warning in _warnings(first):
+        console.print(f"warning: {warning}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"report: {written}", markup=False, highlight=False, soft_wrap=True)
     return 0
+
+
+def _told(problem: str) -> int:
+    """Print one problem to the error stream; returns the exit status of a bad request."""
+    Console(stderr=True, soft_wrap=True).print(problem, markup=False, highlight=False)
+    return 2
+
+
+def _warnings(measured: SweepEffects) -> list[str]:
+    """What the table on the terminal does not show: runs without a partner, declared contrasts without a figure."""
+    found = [f"{one.arm.condition}, seed {one.seed}, is left out: {one.reason}" for one in measured.cells.missing]
+    return found + [
+        f"declared contrast {one.stated.test} of {one.stated.condition}: {one.missing}"
+        for one in measured.declared
+        if one.missing
+    ]
 
 
 if __name__ == "__main__":

@@ -111,7 +111,8 @@ def test_the_command_writes_the_first_reports_columns_and_a_page(tmp_path: Path)
     assert tuple(pd.read_csv(out / "effects.csv").columns) == EFFECT_COLUMNS
     page = (out / "report.html").read_text()
     assert "contaminated" in page
-    assert "the baseline is clean" in page
+    assert "The condition clean is what is called the clean arm here" in page
+    assert f"python -m softcontam.report outcomes={path} baseline=clean out={out}" in page
 
 
 def test_missing_seed_and_family_are_filled_in_and_said(tmp_path: Path) -> None:
@@ -121,6 +122,9 @@ def test_missing_seed_and_family_are_filled_in_and_said(tmp_path: Path) -> None:
     assert "no column seed" in notes
     assert "no column family" in notes
     assert effect(measured, "seen").n_families == 40
+    doubled = pd.concat([table, table.iloc[[3]]])
+    with pytest.raises(DataError, match=r"item seen-3 .* has 2 rows, others have 1\. Number the samples"):
+        measure_table(written(doubled, tmp_path))
 
 
 def test_another_baseline_can_be_named_and_takes_the_place_of_the_clean_arm(tmp_path: Path) -> None:
@@ -145,11 +149,11 @@ def test_a_seed_without_a_baseline_is_left_out_and_named(tmp_path: Path) -> None
     ("spoil", "message"),
     [
         (lambda t: t.drop(columns="correct"), r"lacks the columns correct"),
-        (lambda t: t.assign(role="test"), r"row 1: role is 'test'.*seen items had duplicates"),
-        (lambda t: t.assign(correct=["maybe", *t["correct"][1:]]), r"row 1: correct is 'maybe'"),
-        (lambda t: t.assign(correct=[*t["correct"][:-1].astype(float), 7.0]), r"row 720: correct is '7.0'"),
-        (lambda t: pd.concat([t, t.iloc[[5]]]), r"row 721: a second result of item seen-5"),
-        (lambda t: t.assign(item_id=[None, *t["item_id"][1:]]), r"row 1: item_id is empty"),
+        (lambda t: t.assign(role="test"), r"line 2: role is 'test'.*seen items had duplicates"),
+        (lambda t: t.assign(correct=["maybe", *t["correct"][1:]]), r"line 2: correct is 'maybe'"),
+        (lambda t: t.assign(correct=[*t["correct"][:-1].astype(float), 7.0]), r"line 721: correct is '7.0'"),
+        (lambda t: pd.concat([t, t.iloc[[5]]]), r"line 722: a second result of item seen-5"),
+        (lambda t: t.assign(item_id=[None, *t["item_id"][1:]]), r"line 2: item_id is empty"),
         (
             lambda t: t.iloc[1:],
             r"1 items have results in contaminated or in the baseline only; contaminated has seen-0",

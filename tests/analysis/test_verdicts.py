@@ -63,7 +63,7 @@ def test_verdicts_are_counted_per_arm_over_the_programs_that_were_run(tmp_path: 
     assert clean.counts == {"pass": 1, "wrong": 1, "timeout": 1}
     assert arm.share("timeout") == pytest.approx(0.75)
     text = write_report(store, "fake", tmp_path / "reports").markdown.read_text()
-    assert "| puzzles | held-out | clean | 0 % | 4 | 3 | 33.3 | 33.3 | 0.0 | 33.3 |" in text
+    assert "| puzzles | held-out | clean | – | 4 | 3 | 33.3 | 33.3 | 0.0 | 33.3 |" in text
     assert "| puzzles | held-out | exact duplicates | 10 % | 4 | 4 | 25.0 | 0.0 | 0.0 | 75.0 |" in text
     assert "sandbox itself failed" not in text
 

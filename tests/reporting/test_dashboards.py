@@ -320,7 +320,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("given", "told"),
         [
-            ([], "no project named"),
+            ([], "project not given"),
             (["project=p", "expp=x"], "expp"),
             (["project"], "not of the form key=value"),
             (["project=p", "effects=perhaps"], "effects"),

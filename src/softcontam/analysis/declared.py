@@ -11,7 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from softcontam.analysis.contrasts import between_arms, between_roles, highest_dose
 from softcontam.analysis.dose_lines import DoseLine
-from softcontam.analysis.estimates import Estimate, holm
+from softcontam.analysis.estimates import Estimate, equivalence_bounds, holm
 from softcontam.analysis.intervals import Interval
 from softcontam.analysis.items import ACCURACY, HELD_OUT, LOGPROB, RELATED, SEEN
 from softcontam.analysis.records import DID, GAP, NO_INTERVAL, Contrast, Effect
@@ -34,8 +34,8 @@ class Declared:
     """One declared contrast of one arm.
 
     ``p`` is that of the t test over seeds, of TOST for ``no_transfer``; ``holm`` is adjusted over all contrasts that
-    the experiment declares. ``missing`` says why there is no figure; ``effect``, ``minus`` and ``line`` are what it is
-    made of.
+    the experiment declares. ``inner`` is the 90 % interval that TOST looks at, ``missing`` says why there is no
+    figure; ``effect``, ``minus`` and ``line`` are what it is made of.
     """
 
     stated: ContrastConfig
@@ -47,6 +47,7 @@ class Declared:
     line: DoseLine | None = None
     family: Interval = NO_INTERVAL
     hierarchical: Interval = NO_INTERVAL
+    inner: Interval = NO_INTERVAL
     missing: str = ""
 
 
@@ -158,7 +159,19 @@ def _same_place(one: Effect, other: Effect) -> bool:
 
 def _of_effect(stated: ContrastConfig, effect: Effect) -> Declared:
     p = effect.equivalence if stated.test == NO_TRANSFER else effect.estimate.p
-    return Declared(stated, effect.estimate, p, effect=effect, family=effect.family, hierarchical=effect.hierarchical)
+    missing = ""
+    if stated.test == NO_TRANSFER and math.isnan(p) and not effect.estimate.note:
+        missing = f"no margin is declared for {effect.outcome}: set analysis.logprob_margin"
+    return Declared(
+        stated,
+        effect.estimate,
+        p,
+        effect=effect,
+        family=effect.family,
+        hierarchical=effect.hierarchical,
+        inner=Interval(*equivalence_bounds(list(effect.deltas.values()))),
+        missing=missing,
+    )
 
 
 def _of_contrast(stated: ContrastConfig, contrast: Contrast | None, effect: Effect, minus: Effect) -> Declared:

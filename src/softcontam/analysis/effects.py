@@ -92,6 +92,11 @@ class SweepEffects:
         """The equivalence margin of each outcome that can have one, in its unit; None where none is set."""
         return {ACCURACY: self.margin, LOGPROB: self.declaration.analysis.logprob_margin}
 
+    @property
+    def primary_margin(self) -> float:
+        """The margin of the primary outcome; where none is set for it, that of accuracy, which then decides nothing."""
+        return self.margins.get(self.primary) or self.margin
+
     def of(self, outcome: str) -> list[Effect]:
         """The effects on one outcome."""
         return [effect for effect in self.effects if effect.outcome == outcome]

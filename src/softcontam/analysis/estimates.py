@@ -91,6 +91,18 @@ def equivalence_p(deltas: Sequence[float], margin: float) -> float:
     return float(max(above, below))
 
 
+def equivalence_bounds(deltas: Sequence[float]) -> tuple[float, float]:
+    """The 90 % t interval of the mean: TOST at 5 % shows equivalence where all of it lies within the margin.
+
+    NaN for one seed or for seeds without spread.
+    """
+    values = np.asarray(deltas, dtype=float)
+    if len(values) < 2 or float(values.std(ddof=1)) < _NO_SPREAD:
+        return math.nan, math.nan
+    bounds = stats.ttest_1samp(values, 0.0).confidence_interval(2 * CONFIDENCE - 1)
+    return float(bounds.low), float(bounds.high)
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's step-down adjustment (Holm 1979), in the order given; NaN p values stay NaN and aren't counted."""
     adjusted = [math.nan] * len(p_values)

@@ -47,17 +47,19 @@ def read_outcomes_table(path: Path, baseline: str = CLEAN) -> ExternalOutcomes:
 
     Raises:
         DataError: no such file, a column that lacks, a value that cannot be read, a doubled row, or no baseline; names
-            the file, the row (counted from 1 below the header) and the remedy.
+            the file, the line (of a parquet file the row, from 1) and the remedy.
     """
     table = _read(path)
     if lacking := [name for name in REQUIRED if name not in table]:
+        if len(table.columns) == 1 and ";" in str(table.columns[0]):
+            raise DataError(f"{path} has semicolons between its columns. Save it with commas, or with tabs as .tsv.")
         raise DataError(
             f"{path} lacks the columns {', '.join(lacking)} (it has: {', '.join(map(str, table.columns))}). Rename or "
             f"add them: every row is one item and sample, with {', '.join(REQUIRED)}."
         )
     if table.empty:
         raise DataError(f"{path} has no rows.")
-    table, notes = _completed(table)
+    table, notes = _completed(path, table)
     table["correct"] = _correct(path, table["correct"])
     for name in ("condition", "benchmark", "role", "item_id", "family"):
         _no_gaps(path, table[name])
@@ -75,7 +77,8 @@ def read_outcomes_table(path: Path, baseline: str = CLEAN) -> ExternalOutcomes:
 
 def _read(path: Path) -> pd.DataFrame:
     if not path.is_file():
-        raise DataError(f"{path} does not exist. Give a parquet or csv file of per-item results.")
+        state = "is a folder" if path.is_dir() else "does not exist"
+        raise DataError(f"{path} {state}. Give a parquet or csv file of per-item results.")
     if path.suffix == ".parquet":
         return read_parquet(path)
     if path.suffix not in (".csv", ".tsv"):
@@ -89,7 +92,7 @@ def _read(path: Path) -> pd.DataFrame:
         ) from error
 
 
-def _completed(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def _completed(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The table with every column that the analysis reads, and what was filled in."""
     table, notes = table.copy().reset_index(drop=True), []
     if "seed" not in table:
@@ -99,6 +102,7 @@ def _completed(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         table["family"] = table["item_id"]
         notes.append("The table has no column family: every item counts as its own family, and twins go unnoticed.")
     if "sample" not in table:
+        _check_even_samples(path, table)
         table["sample"] = table.groupby(
             [name for name in (*_CELL, "benchmark", "role", "item_id") if name in table], dropna=False
         ).cumcount()
@@ -110,6 +114,20 @@ def _completed(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return table, notes
 
 
+def _check_even_samples(path: Path, table: pd.DataFrame) -> None:
+    """Without numbered samples, every item of a benchmark in a run has as many rows: one more is a doubled one."""
+    run = [name for name in (*_CELL, "benchmark", "role") if name in table]
+    counts = table.groupby([*run, "item_id"], sort=False, dropna=False).size().reset_index(name="rows")
+    usual = counts.groupby(run, dropna=False)["rows"].transform("min")
+    if (counts["rows"] > usual).any():
+        one = counts[counts["rows"] > usual].iloc[0]
+        where = ", ".join(f"{name} {one[name]}" for name in run)
+        raise DataError(
+            f"{path}: item {one['item_id']} ({where}) has {one['rows']} rows, others have {usual[int(str(one.name))]}. "
+            "Number the samples in a column sample, or drop the doubled rows."
+        )
+
+
 def _correct(path: Path, values: pd.Series[Any]) -> pd.Series[float]:
     """Results as numbers from 0 to 1; NaN where undecided."""
     texts = values.astype(str).str.strip().str.lower()
@@ -119,16 +137,21 @@ def _correct(path: Path, values: pd.Series[Any]) -> pd.Series[float]:
     if bad.any():
         row = int(bad.to_numpy().argmax())
         raise DataError(
-            f"{path} row {row + 1}: correct is {str(values.iloc[row])!r}. Write true or false, 1 or 0, or a share "
+            f"{_place(path, row)}: correct is {str(values.iloc[row])!r}. Write true or false, 1 or 0, or a share "
             "between them; leave it empty where undecided."
         )
     return numbers.mask(undecided)
 
 
+def _place(path: Path, row: int) -> str:
+    """A row as an editor counts lines, or as a table without lines counts rows."""
+    return f"{path} row {row + 1}" if path.suffix == ".parquet" else f"{path} line {row + 2}"
+
+
 def _no_gaps(path: Path, values: pd.Series[Any]) -> None:
     if values.isna().any():
         row = int(values.isna().to_numpy().argmax())
-        raise DataError(f"{path} row {row + 1}: {values.name} is empty. Fill it in, or drop the row.")
+        raise DataError(f"{_place(path, row)}: {values.name} is empty. Fill it in, or drop the row.")
 
 
 def _check_roles(path: Path, table: pd.DataFrame) -> None:
@@ -136,7 +159,7 @@ def _check_roles(path: Path, table: pd.DataFrame) -> None:
     if unknown.any():
         row = int(unknown.to_numpy().argmax())
         raise DataError(
-            f"{path} row {row + 1}: role is {table['role'].iloc[row]!r}. Roles are {', '.join(ROLES)}: seen items had "
+            f"{_place(path, row)}: role is {table['role'].iloc[row]!r}. Roles are {', '.join(ROLES)}: seen items had "
             "duplicates in the training data, held_out ones are of the same benchmark without."
         )
 
@@ -181,7 +204,7 @@ def _check_doubles(path: Path, table: pd.DataFrame) -> None:
         row = int(doubled.to_numpy().argmax())
         one = table.iloc[row]
         raise DataError(
-            f"{path} row {row + 1}: a second result of item {one['item_id']} ({one['benchmark']}, {one['role']}) in "
+            f"{_place(path, row)}: a second result of item {one['item_id']} ({one['benchmark']}, {one['role']}) in "
             f"condition {one['condition']}, seed {one['seed']}, sample {one['sample']}. Number the samples, or put "
             "what tells the rows apart (a model, a level, a rate) into the columns setup, level or rate."
         )
@@ -190,7 +213,7 @@ def _check_doubles(path: Path, table: pd.DataFrame) -> None:
     if (roles > 1).any():
         one = split[roles > 1].iloc[0]
         raise DataError(
-            f"{path} row {int(str(one.name)) + 1}: family {one['family']} of {one['benchmark']} has both seen and "
+            f"{_place(path, int(str(one.name)))}: family {one['family']} of {one['benchmark']} has both seen and "
             f"held-out items in condition {one['condition']}, seed {one['seed']}. Split by family, or give its items "
             "families of their own if they share nothing."
         )

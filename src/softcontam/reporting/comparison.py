@@ -25,7 +25,7 @@ COMPARISON_COLUMNS = (
 )
 """Columns of ``comparison.csv``; ``difference`` is second - first, with Welch's interval over seeds."""
 
-_WORDS = ("role", "condition", "benchmark", "setting", "verdict")
+_WORDS = ("role", "condition", "benchmark", "setting", "interval")
 
 
 def comparison_table(first: SweepEffects, second: SweepEffects) -> pd.DataFrame:
@@ -83,10 +83,18 @@ def _answer(first: SweepEffects, second: SweepEffects, found: Comparison, outcom
         return ["The two have no arm in common: same condition, level, rate, copies and role."]
     unit = unit_of(outcome)
     shown = [one for one in members if one.difference.shown]
+    named = "; ".join(
+        f"{wording.ROLE_NAMES[one.first.role]}, {wording.condition_name(one.first.arm)}{wording.at(one.first.arm)} "
+        f"({wording.amount(one.difference, unit)})"
+        for one in shown
+    )
     sentences = [
-        f"{len(members)} effects on {unit.outcome} are in both. {len(shown)} differ by more than their 95 % interval; "
-        f"{0.05 * len(members):.1f} would by chance if none did."
+        f"Of {len(members)} effects on {unit.outcome} that both have (controls aside) the unadjusted 95 % interval of "
+        f"the difference excludes 0 for {len(shown)}{f': {named}' if named else ''}. By chance it would for about "
+        f"{0.05 * len(members):.1f} if none differed."
     ]
+    if other := sorted({f"{one.first.benchmark} and {one.second.benchmark}" for one in members if _differ(one)}):
+        sentences.insert(0, f"The benchmarks differ ({'; '.join(other)}): effects are matched by role.")
     top = {id(one) for one in highest_dose([one.first for one in members])}
     for one in members:
         if id(one.first) in top and one.first.role == "held_out":
@@ -102,7 +110,13 @@ def _sentence(first: SweepEffects, second: SweepEffects, one: Compared) -> str:
         f"{second.experiment} {number(one.second.estimate.mean, unit, signed=True)}"
     )
     verdict = "they differ by" if one.difference.shown else "a difference is not shown:"
-    return f"Held-out, {name}: {sides}; {verdict} {wording.amount(one.difference, unit)}."
+    seeds = f"{one.first.estimate.n} and {one.second.estimate.n} seeds"
+    size = wording.amount(one.difference, unit)
+    return f"Held-out, {name}{wording.at(one.first.arm)}: {sides}; {verdict} {size} ({seeds})."
+
+
+def _differ(one: Compared) -> bool:
+    return one.first.benchmark != one.second.benchmark
 
 
 def _figure(first: SweepEffects, second: SweepEffects, found: Comparison, outcome: str) -> Iterator[Block]:
@@ -112,7 +126,7 @@ def _figure(first: SweepEffects, second: SweepEffects, found: Comparison, outcom
     shown = [one for one in members if id(one.first) in top]
     if shown:
         caption = (
-            f"Change from each sweep's own clean arm at {wording.rate(shown[0].first.arm.rate)} of rows: filled is "
+            f"Change from each sweep's own clean arm{wording.at(shown[0].first.arm)}: filled is "
             f"{first.experiment}, hollow {second.experiment}. Small dots are seeds, whiskers 95 % t intervals."
         )
         drawing = side_by_side_figure(shown, (first.experiment, second.experiment), "both")
@@ -124,7 +138,9 @@ def _sides(first: SweepEffects, second: SweepEffects) -> Iterator[Block]:
     for place, sweep in enumerate((first, second), start=1):
         yield Heading(f"{'First' if place == 1 else 'Second'}: {sweep.experiment}")
         if sweep.declared:
-            yield Verdicts([(verdict_of(one, sweep.margin), sentence(one, sweep.margin)) for one in sweep.declared])
+            yield Verdicts(
+                [(verdict_of(one, sweep.primary_margin), sentence(one, sweep.primary_margin)) for one in sweep.declared]
+            )
         else:
             yield Bullets(headlines(sweep))
         effects = sweep.of(sweep.primary)
@@ -147,26 +163,29 @@ def _differences(first: SweepEffects, second: SweepEffects, found: Comparison) -
                 wording.ROLE_NAMES[one.first.role],
                 " / ".join(dict.fromkeys((one.first.benchmark, one.second.benchmark))),
                 *(wording.condition_name(one.first.arm), wording.rate(one.first.arm.rate)),
+                wording.amount(one.difference, unit).replace(f" {unit.noun}", ""),
+                "excludes 0" if one.difference.shown else "includes 0",
+                wording.p_value(one.difference.p),
                 wording.amount(one.first.estimate, unit).replace(f" {unit.noun}", ""),
                 wording.amount(one.second.estimate, unit).replace(f" {unit.noun}", ""),
-                number(one.difference.mean, unit, signed=True),
-                wording.interval(one.difference, unit),
-                "differ" if one.difference.shown else "not shown",
-                wording.p_value(one.difference.p),
                 f"{one.first.estimate.n}, {one.second.estimate.n}",
             ]
             for one in found.compared
             if one.first.outcome == outcome
         ]
         header = (
-            *("role", "benchmark", "condition", "rate", f"Δ {first.experiment}", f"Δ {second.experiment}"),
-            *(f"second − first, {unit.noun}", "95 % interval", "verdict", "p", "seeds"),
+            *("role", "benchmark", "condition", "rate", f"second − first, {unit.noun} [95 %]", "interval", "p"),
+            *(f"Δ {first.experiment}", f"Δ {second.experiment}", "seeds"),
         )
         yield Table(header, rows, _WORDS)
     for sweep, lonely in ((first, found.only_first), (second, found.only_second)):
         if lonely:
-            arms = sorted({f"{wording.condition_name(one.arm)} at {wording.rate(one.arm.rate)}" for one in lonely})
-            yield Paragraph(f"Only in {sweep.experiment}, at least in one role: {'; '.join(arms)}.")
+            arms: dict[str, dict[str, None]] = {}
+            for one in lonely:
+                place = f"{wording.ROLE_NAMES[one.role]} {one.benchmark}"
+                arms.setdefault(f"{wording.condition_name(one.arm)}{wording.at(one.arm)}", {})[place] = None
+            text = "; ".join(f"{arm} ({', '.join(places)})" for arm, places in arms.items())
+            yield Paragraph(f"Only in {sweep.experiment}: {text}.")
 
 
 def _settings(first: SweepEffects, second: SweepEffects, found: Comparison) -> Iterator[Block]:

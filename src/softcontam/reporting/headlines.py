@@ -56,8 +56,15 @@ def _one_level(held_out: Effect, seen: Sequence[Effect]) -> str:
     beside = "".join(f"; on seen items {wording.amount(one.estimate, unit)}" for one in seen)
     count = wording.seeds(estimate.n)
     if estimate.shown:
-        return f"{dose}, {name} moved held-out {unit.outcome} by {size}{beside} ({count})."
-    return f"{dose}, an effect of {name} on held-out {unit.outcome} is not shown: {size}{beside} ({_why(held_out)})."
+        return _opened(dose, f"{name} moved held-out {unit.outcome} by {size}{beside} ({count}).")
+    return _opened(
+        dose, f"an effect of {name} on held-out {unit.outcome} is not shown: {size}{beside} ({_why(held_out)})."
+    )
+
+
+def _opened(dose: str, rest: str) -> str:
+    """A sentence that begins with the dose, where one is stated."""
+    return f"{dose}, {rest}" if dose else rest[:1].upper() + rest[1:]
 
 
 def _why(effect: Effect) -> str:
@@ -72,10 +79,11 @@ def _several_levels(held_out: Sequence[Effect]) -> str:
     name = wording.CONDITIONS.get(held_out[0].arm.condition, held_out[0].arm.condition)
     low, high = (pick(one.estimate.mean for one in held_out) for pick in (min, max))
     shown = sum(one.estimate.shown for one in held_out)
-    return (
-        f"{_dose(held_out[0])}, {name} of {len(held_out)} levels changed held-out {unit.outcome} by "
+    return _opened(
+        _dose(held_out[0]),
+        f"{name} of {len(held_out)} levels changed held-out {unit.outcome} by "
         f"{wording.number(low, unit, signed=True)} to {wording.number(high, unit, signed=True)} {unit.noun}; "
-        f"a change is shown for {shown} of {len(held_out)} levels ({wording.seeds(held_out[0].estimate.n)})."
+        f"a change is shown for {shown} of {len(held_out)} levels ({wording.seeds(held_out[0].estimate.n)}).",
     )
 
 
@@ -116,4 +124,6 @@ def gaps(measured: SweepEffects) -> list[str]:
 def _dose(effect: Effect) -> str:
     known = not math.isnan(effect.copies)
     detail = f" ({wording.copies(effect.copies)} inserted rows per covered item)" if known else ""
+    if not effect.arm.rate:
+        return ""
     return f"At {wording.rate(effect.arm.rate)} of rows{detail}"

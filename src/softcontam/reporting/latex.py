@@ -85,10 +85,10 @@ def _effects(measured: SweepEffects, effects: Sequence[Effect]) -> str:
         cells = [_change(found[panel].estimate, unit) if panel in found else "--" for panel in panels]
         rows.append([escaped(name), *cells])
     seeds = sorted({one.estimate.n for one in effects})
+    top = max((one.arm for one in effects), key=lambda arm: arm.rate)
     caption = (
-        f"{measured.experiment}: change in {unit.outcome} from the clean arm at the highest dose "
-        f"({wording.rate(max(one.arm.rate for one in effects))} of rows), {unit.noun}, with 95 % t intervals over "
-        f"{' to '.join(map(str, seeds))} seeds."
+        f"{measured.experiment}: change in {unit.outcome} from the clean arm{wording.at(top)}, {unit.noun}, with "
+        f"95 % t intervals over {' to '.join(map(str, seeds))} seeds."
     )
     header = ["condition", *(f"{wording.ROLE_NAMES[role]} {benchmark}" for role, benchmark in panels)]
     return latex_table(header, rows, caption, f"tab:{_label(measured)}-effects")
@@ -109,7 +109,7 @@ def _declared(measured: SweepEffects) -> str:
                 escaped(on),
                 _change(one.estimate, unit),
                 *(escaped(wording.p_value(p)) for p in (one.p, one.holm)),
-                escaped(verdict_of(one, measured.margin)),
+                escaped(verdict_of(one, measured.primary_margin)),
             ]
         )
     caption = (

@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from softcontam.analysis.contrasts import highest_dose
 from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.engines import engine_differences, environment_of
 from softcontam.analysis.intervals import LABELS
-from softcontam.analysis.items import ACCURACY, LOGPROB, PARTIAL
+from softcontam.analysis.items import ACCURACY, GENERAL, LOGPROB, PARTIAL
 from softcontam.analysis.pass_at_k import is_pass_at_k
 from softcontam.analysis.records import Effect
 from softcontam.reporting import figures, tables, wording
@@ -34,6 +35,8 @@ def page(measured: SweepEffects) -> list[Block]:
         *_models(measured),
         *_figures(measured),
         *_declared(measured),
+        *_outcome_tables(measured, measured.primary),
+        *_doses(measured),
         *_incomplete(measured),
         *item_blocks(measured),
         *_curves(measured),
@@ -53,12 +56,17 @@ def _answer(measured: SweepEffects) -> Iterator[Block]:
         yield Paragraph(measured.declaration.analysis.question, style="question")
     if measured.declared:
         yield Verdicts(
-            [(verdict_of(one, measured.margin), sentence(one, measured.margin)) for one in measured.declared]
+            [
+                (verdict_of(one, measured.primary_margin), sentence(one, measured.primary_margin))
+                for one in measured.declared
+            ]
         )
         if missing := gaps(measured):
             yield Bullets(missing, style="caution")
     else:
         yield Bullets(headlines(measured), style="headlines")
+    if measured.notes:
+        yield Bullets(measured.notes, style="caution")
     if any(one.estimate.n == 1 for one in measured.of(measured.primary)):
         yield Paragraph(
             "Where there is one seed there is no interval and no test over runs: how much two runs of the same recipe "
@@ -82,7 +90,8 @@ def _declared(measured: SweepEffects) -> Iterator[Block]:
     else:
         yield Paragraph(
             "This experiment declares no contrasts, so p (Holm) is adjusted over all effects on seen, held-out and "
-            "related items, which costs power. Declare those that it is run for under `analysis.contrasts`."
+            "related items, which costs power. Declare those that matter: `analysis.contrasts` in an experiment's "
+            "config, or analysis=FILE for a table."
         )
     if measured.declaration.notes:
         yield Bullets(measured.declaration.notes, style="caution")
@@ -100,8 +109,9 @@ def _curves(measured: SweepEffects) -> Iterator[Block]:
         yield Figure(
             drawing,
             "figure_training",
-            "Loss over epochs, and accuracy on the trained tokens of the inserted rows, the gauge of memorization. "
-            "Thin lines are seeds.",
+            "Arms at their highest dose. Mean loss on trained tokens (nats), and the share of trained tokens that the "
+            "model ranks first when it reads the text before them: of inserted rows, the gauge of memorization, and of "
+            "as many clean rows of the same mixture. Thin lines are seeds, thick ones their mean.",
         )
 
 
@@ -122,7 +132,7 @@ def _models(measured: SweepEffects) -> Iterator[Block]:
     models: dict[str, dict[str, Any]] = {}
     for one in measured.cells.done:
         config = one.config.model
-        if config.name not in models:
+        if config.name not in models and one.cell.folder.is_dir():
             stored = one.metrics.get("model") or environment_of(one.cell).get("model") or {}
             models[config.name] = {"name": config.name, "note": config.note, **stored}
     for model in models.values():
@@ -155,12 +165,15 @@ def _figures(measured: SweepEffects) -> Iterator[Block]:
         contexts.setdefault((one.arm.split_benchmark, one.arm.setup), []).append(one)
     for index, ((split, setup), members) in enumerate(contexts.items(), start=1):
         of = f"{split}{f' ({setup})' if setup else ''}"
-        sizes = _sizes(members)
-        dose = f"{of}: change from the clean arm against the dose. Whiskers: 95 % t intervals over seeds. {sizes}"
+        dose = (
+            f"{of}: change from the clean arm against the dose. Small dots are seeds, whiskers 95 % t intervals over "
+            "seeds, a hollow mark has no interval, dotted lines are the fitted dose-response."
+        )
         top = wording.rate(max(one.arm.rate for one in members))
         roles = (
-            f"{of}: change from the clean arm at the highest dose ({top} of rows). Small dots are seeds, whiskers "
-            f"95 % t intervals over seeds, the line at 0 is the clean arm, the band the equivalence margin. {sizes}"
+            f"{of}: change from the clean arm{f' at the highest dose ({top} of rows)' if top != '–' else ''}. Small "
+            "dots are seeds, whiskers 95 % t intervals over seeds, the line at 0 is the clean arm (its accuracy over "
+            f"all items stands above), the band the equivalence margin. {_sizes(highest_dose(members))}"
         )
         suffix = "" if len(contexts) == 1 else f"_{index}"
         name = f"dose{suffix}", f"roles{suffix}"
@@ -183,10 +196,12 @@ def _sizes(effects: Sequence[Effect]) -> str:
             parsed = sorted(one.parse_rate for one in members)
             if not math.isnan(members[0].chance):
                 text += f", chance {wording.percent(members[0].chance)} %"
-            text += f", parsed {wording.percent(parsed[0])} % or more"
+            if not math.isnan(parsed[0]):
+                text += f", parsed {wording.percent(parsed[0])} % or more"
         known = sorted(one.estimate.detectable for one in members if not math.isnan(one.estimate.detectable))
         if known:
-            text += f", detectable {wording.number(known[len(known) // 2], unit)} {unit.noun} (median)"
+            low, high = wording.number(known[0], unit), wording.number(known[-1], unit)
+            text += f", detectable {low}{f' to {high}' if high != low else ''} {unit.noun}"
         parts.append(text)
     span = f"{counts[0]} to {wording.seeds(counts[-1])}" if len(counts) > 1 else wording.seeds(counts[0])
     return f"{span}; {'; '.join(parts)}."
@@ -211,21 +226,11 @@ def _incomplete(measured: SweepEffects) -> Iterator[Block]:
     if cells.missing:
         yield Heading("Contrasts that are missing", 3)
         yield tables.missing(measured)
-    if measured.notes:
-        yield Bullets(measured.notes, style="caution")
 
 
 def _tables(measured: SweepEffects) -> Iterator[Block]:
-    """Baselines, effects and contrasts of the primary outcome, then those of the other outcomes folded away."""
+    """Pass@k, the other outcomes folded away, and what the sandbox decided."""
     primary = measured.primary
-    yield from _outcome_tables(measured, primary)
-    if measured.lines:
-        yield Heading("Dose-response")
-        yield Paragraph(
-            "A line for each seed: logit of accuracy on the logarithm of dose. The dose for a gain is where the line "
-            "crosses the clean arm's accuracy plus that gain; it is told only where every seed's line rises."
-        )
-        yield tables.dose_response(measured)
     if any(is_pass_at_k(one.outcome) for one in measured.effects):
         yield Heading("Accuracy and pass@k")
         yield Paragraph(
@@ -245,6 +250,17 @@ def _tables(measured: SweepEffects) -> Iterator[Block]:
         )
         yield tables.verdicts(measured)
     yield from _mixtures(measured)
+
+
+def _doses(measured: SweepEffects) -> Iterator[Block]:
+    """Dose-response lines over arms."""
+    if measured.lines:
+        yield Heading("Dose-response")
+        yield Paragraph(
+            "A line for each seed: logit of accuracy on the logarithm of dose. The dose for a gain is where the line "
+            "crosses the clean arm's accuracy plus that gain; it is told only where every seed's line rises."
+        )
+        yield tables.dose_response(measured)
 
 
 def _mixtures(measured: SweepEffects) -> Iterator[Block]:
@@ -285,7 +301,7 @@ def _outcome_tables(measured: SweepEffects, outcome: str) -> Iterator[Block]:
     name = wording.unit_of(outcome).outcome
     if measured.of(outcome):
         yield Heading(f"Effects on {name}")
-        yield Paragraph(_NOT_SHOWN)
+        yield Paragraph(_NOT_SHOWN + _of_declared(measured, outcome))
         yield tables.effects(measured, outcome)
     if any(one.outcome == outcome for one in measured.contrasts):
         yield Heading(f"Differences between roles in the effect on {name}")
@@ -299,11 +315,30 @@ def _outcome_tables(measured: SweepEffects, outcome: str) -> Iterator[Block]:
         yield Folded(f"Every run's own {name}", [tables.accuracies(measured, outcome)])
 
 
+def _of_declared(measured: SweepEffects, outcome: str) -> str:
+    """How many of an outcome's effects were declared, and what is to be expected of the others."""
+    members = [one for one in measured.of(outcome) if one.role != GENERAL]
+    declared = sum(not math.isnan(one.holm) for one in members)
+    if not measured.declared or declared == len(members):
+        return ""
+    return (
+        f" Of {len(members)} effects {declared} were declared and have a verdict. The others are not adjusted for "
+        "their number: where nothing has an effect, about one interval in 20 excludes 0."
+    )
+
+
 def _how_to_read(measured: SweepEffects) -> list[str]:
     margin = f"{100 * measured.margin:g}"
+    outside = not measured.cells.record.get("cells")
+    same = (
+        "run of the same seed, on the same items; how these were trained is not known here"
+        if outside
+        else "with the same seeds, clean rows, order and steps, on the same items"
+    )
+    of_outside = "'s" if outside else ""
     return [
-        "Each effect is an arm minus the clean arm with the same seeds, clean rows, order and steps, on the same "
-        "items. Samples are averaged within an item, items within a family, families within a seed.",
+        f"Each effect is an arm minus the clean arm{of_outside} {same}. Samples are averaged within an "
+        "item, items within a family, families within a seed.",
         "The interval is a 95 % t interval over the seeds' paired differences. It covers what a new seed would change "
         "(split, mixture, training, sampling) for this model, recipe and benchmark; it doesn't cover another model, "
         "recipe or benchmark. Fewer than about five seeds make it wide and the spread itself uncertain.",

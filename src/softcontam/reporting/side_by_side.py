@@ -54,7 +54,7 @@ def side_by_side_figure(compared: Sequence[Compared], names: tuple[str, str], na
         figure.legend(
             loc="outside lower center",
             ncols=2,
-            title=f"change from the own clean arm ({unit.noun})",
+            title=f"change from each sweep's own clean arm ({unit.noun})",
             title_fontsize=9.5,
         )
         return Drawing(figure, name)

@@ -34,6 +34,8 @@ _WORDS = (
     "contrast",
     "against",
     "on items of",
+    "unit",
+    "unadjusted",
     "dose",
     "source",
     "model",
@@ -51,8 +53,8 @@ def effects(measured: SweepEffects, outcome: str) -> Table:
     """One row per effect, what it is first and then what is needed to judge it."""
     unit, scored = unit_of(outcome), outcome != LOGPROB
     header = (
-        *("benchmark", "role", *_ARM, *(("clean %", "arm %") if scored else ("clean", "arm"))),
-        *(f"Δ {unit.noun}", "95 % interval", "verdict", "p", "p (Holm)", "detectable"),
+        *("benchmark", "role", "condition", "rate", f"Δ {unit.noun}", "95 % interval", "verdict"),
+        *(*(("clean %", "arm %") if scored else ("clean", "arm")), "p", "p (Holm)", "detectable", "copies"),
         *(("parsed %", "clean parsed %", "chance %") if scored else ()),
         *("items", "families", "seeds"),
     )
@@ -63,10 +65,12 @@ def _effect_row(one: Effect, margin: float) -> list[str]:
     unit, estimate = unit_of(one.outcome), one.estimate
     rates = [percent(share) for share in (one.parse_rate, one.baseline_parse_rate, one.chance)]
     return [
-        *(_benchmark(one.benchmark, one.arm.setup), wording.ROLE_NAMES[one.role], *_arm(one.arm, one.copies)),
-        *(number(one.baseline, unit), number(one.value, unit)),
+        *(_benchmark(one.benchmark, one.arm.setup), wording.ROLE_NAMES[one.role]),
+        *(wording.condition_name(one.arm), wording.rate(one.arm.rate)),
         *(number(estimate.mean, unit, signed=True), wording.interval(estimate, unit), wording.verdict(one, margin)),
+        *(number(one.baseline, unit), number(one.value, unit)),
         *(wording.p_value(estimate.p), wording.p_value(one.holm), number(estimate.detectable, unit)),
+        wording.copies(one.copies),
         *(rates if one.outcome != LOGPROB else []),
         *(str(one.n_items), str(one.n_families), str(estimate.n)),
     ]
@@ -83,14 +87,15 @@ def declared(measured: SweepEffects) -> Table:
             [
                 one.stated.test.replace("_", " "),
                 wording.condition_name(arm) if arm else one.stated.condition,
-                wording.rate(arm.rate) if arm else "–",
+                _doses(one),
                 f"{wording.ROLE_NAMES[place.role]} {_benchmark(place.benchmark, arm.setup)}"
                 if place and arm
                 else wording.ROLE_NAMES[one.stated.role],
                 _against(one),
+                verdict_of(one, measured.primary_margin),
                 number(one.estimate.mean, unit, signed=True),
                 wording.interval(one.estimate, unit),
-                verdict_of(one, measured.margin),
+                unit.noun,
                 *(wording.p_value(one.p), wording.p_value(one.holm), number(one.estimate.detectable, unit)),
                 wording.bounds(one.family.low, one.family.high, unit),
                 wording.bounds(one.hierarchical.low, one.hierarchical.high, unit),
@@ -98,10 +103,18 @@ def declared(measured: SweepEffects) -> Table:
             ]
         )
     header = (
-        *("contrast", "condition", "rate", "on items of", "against", "estimate", f"95 % {PRIMARY}", "verdict"),
+        *("contrast", "condition", "rate", "on items of", "against", "verdict", "estimate", f"95 % {PRIMARY}", "unit"),
         *("p", "p (Holm)", "detectable", f"95 % {CLUSTERED}", f"95 % {BOOTSTRAP}", "seeds"),
     )
     return Table(header, rows, _WORDS)
+
+
+def _doses(one: Declared) -> str:
+    """The dose of a contrast; of a dose-response those that were tested."""
+    if one.line is not None:
+        doses = one.line.response.doses
+        return f"{_dose(doses[0], one.line)} to {_dose(doses[-1], one.line)}"
+    return wording.rate(one.effect.arm.rate) if one.effect else "–"
 
 
 def _against(one: Declared) -> str:
@@ -219,7 +232,7 @@ def contrasts(measured: SweepEffects, outcome: str) -> Table:
             *_arm(one.arm, one.copies),
             number(one.estimate.mean, unit, signed=True),
             wording.interval(one.estimate, unit),
-            "shown" if one.estimate.shown else "not shown",
+            f"{'excludes' if one.estimate.shown else 'includes'} 0",
             wording.p_value(one.estimate.p),
             number(one.estimate.detectable, unit),
             str(one.estimate.n),
@@ -227,7 +240,7 @@ def contrasts(measured: SweepEffects, outcome: str) -> Table:
         for one in measured.contrasts
         if one.outcome == outcome
     ]
-    interval = (unit.noun, "95 % interval", "verdict", "p", "detectable", "seeds")
+    interval = (unit.noun, "95 % interval", "unadjusted", "p", "detectable", "seeds")
     return Table(("contrast of changes", "benchmark", *_ARM, *interval), rows, _WORDS)
 
 

@@ -12,8 +12,10 @@ from softcontam.analysis.records import DID, Effect
 from softcontam.reporting import wording
 from softcontam.reporting.wording import ROLE_NAMES, SIGNIFICANCE, Unit, unit_of
 
-SHOWN, NOT_SHOWN, EQUIVALENT, MISSING = "shown", "not shown", "no transfer", "not measured"
-"""The verdicts. Nothing is ever called absent but by an equivalence test."""
+SHOWN, UNADJUSTED, NOT_SHOWN = "shown", "not after Holm", "not shown"
+EQUIVALENT, MISSING = "no transfer", "not measured"
+"""The verdicts on a declared contrast. ``UNADJUSTED``: its own interval excludes 0, but not after Holm's adjustment.
+Nothing is ever called absent but by an equivalence test."""
 
 
 def verdict_of(one: Declared, margin: float) -> str:
@@ -22,7 +24,9 @@ def verdict_of(one: Declared, margin: float) -> str:
         return MISSING
     if one.stated.test == NO_TRANSFER:
         return EQUIVALENT if one.holm < SIGNIFICANCE and not _hardly_tests(one, margin) else NOT_SHOWN
-    return SHOWN if one.holm < SIGNIFICANCE else NOT_SHOWN
+    if one.holm < SIGNIFICANCE:
+        return SHOWN
+    return UNADJUSTED if one.estimate.shown else NOT_SHOWN
 
 
 def sentence(one: Declared, margin: float) -> str:
@@ -45,45 +49,42 @@ def _subject(one: Declared, effect: Effect, margin: float) -> str:
     """What the figure that follows is, worded by whether it is shown."""
     shown = verdict_of(one, margin) == SHOWN
     up = one.estimate.mean > 0
-    name, at = _name(effect.arm), _at(effect.arm)
+    name, at = _name(effect.arm), wording.at(effect.arm)
     place, outcome = _place(effect), unit_of(effect.outcome).outcome
     if one.stated.test == EFFECT:
-        verb = "raise" if up else "lower"
-        return (
-            f"{name} {verb} {place} {outcome}{at} by"
-            if shown
-            else (f"{name}: no change of {place} {outcome} is shown{at}; the estimate is")
-        )
+        verb = "raise" if up else "change"
+        if shown:
+            return f"{name} {verb} {place} {outcome}{at} by"
+        return f"{name}: no change of {place} {outcome} is shown{at}; the estimate is"
     if one.stated.test == AGAINST_ARM and one.minus is not None:
-        other = _name(one.minus.arm).lower()
-        verb = f"raise {place} {outcome} {'more' if up else 'less'} than {other}{at}, by"
-        return (
-            f"{name} {verb}"
-            if shown
-            else (f"{name} against {other}: no difference in their effect on {place} {outcome} is shown{at}; it is")
-        )
+        other = _name(one.minus.arm)
+        other = other[:1].lower() + other[1:]
+        if shown:
+            return f"{name} against {other}: their effects on {place} {outcome} differ{at}:"
+        return f"{name} against {other}: no difference of their effects on {place} {outcome} is shown{at}; it is"
     if one.stated.test == DID:
-        return (
-            f"{name}: seen items gain {'more' if up else 'less'} than held-out ones{at}, by"
-            if shown
-            else (f"{name}: that seen items gain more than held-out ones is not shown{at}; the difference is")
-        )
-    other = one.minus.benchmark if one.minus is not None else "the related benchmark"
-    return (
-        f"{name}: held-out items gain {'more' if up else 'less'} than {other}{at}, by"
-        if shown
-        else (f"{name}: that held-out items gain more than {other} is not shown{at}; the difference is")
-    )
+        pair = "seen and on held-out items"
+    else:
+        pair = f"held-out items and on {one.minus.benchmark if one.minus is not None else 'the related benchmark'}"
+    if shown:
+        return f"{name}: the effects on {pair} differ{at}:"
+    return f"{name}: that the effects on {pair} differ is not shown{at}; the difference is"
 
 
 def _transfer_sentence(one: Declared, effect: Effect, margin: float) -> str:
     unit = unit_of(effect.outcome)
     bound = f"±{wording.number(margin, unit)} {unit.noun}"
-    place, name, at = _place(effect), _name(effect.arm), _at(effect.arm)
+    place, name, at = _place(effect), _name(effect.arm), wording.at(effect.arm)
     figures = f"{wording.amount(one.estimate, unit)}{_judged(one, 'TOST')}"
     if verdict_of(one, margin) == EQUIVALENT:
         return f"{name}: no transfer to {place} beyond {bound}{at}, by equivalence test: {figures}"
-    text = f"{name}: absence of transfer to {place} within {bound} is not shown{at}: {figures}"
+    change = f"{wording.number(one.estimate.mean, unit, signed=True)} {unit.noun}"
+    text = f"{name}: whether {place} stays within {bound}{at} is open: {change}"
+    if not math.isnan(one.inner.low):
+        inside = -margin < one.inner.low and one.inner.high < margin
+        inner = wording.bounds(one.inner.low, one.inner.high, unit)
+        text += f"; the 90 % interval {inner} that the equivalence test looks at is {'' if inside else 'not '}inside"
+    text += _judged(one, "TOST")
     if wording.near_chance(effect, margin):
         text += (
             f" The clean arm stands at {wording.percent(effect.baseline)} %, near chance "
@@ -111,10 +112,12 @@ def _dose_sentence(one: Declared, margin: float) -> str:
     found = response.dose_for_gain
     if math.isnan(found.value):
         return f"{text} The dose that gives {gain}: {response.note}."
+    if verdict_of(one, margin) != SHOWN or response.extrapolated:
+        why = "it lies outside the doses tested" if response.extrapolated else "the slope is not shown"
+        return f"{text} No dose for a gain of {gain} is given: {why}."
     written = _dose(found.value, line.dose)
     between = "" if math.isnan(found.low) else f" [{_dose(found.low, line.dose)}, {_dose(found.high, line.dose)}]"
-    beyond = ", outside the doses tested" if response.extrapolated else ""
-    return f"{text} A gain of {gain} is reached at {written}{between}{beyond}."
+    return f"{text} A gain of {gain} is reached at {written}{between}."
 
 
 def _judged(one: Declared, test: str = "") -> str:
@@ -130,9 +133,9 @@ def _power(one: Declared, unit: Unit, margin: float) -> str:
     estimate: Estimate = one.estimate
     if verdict_of(one, margin) == SHOWN or math.isnan(estimate.detectable):
         return ""
-    text = f" Detectable with these seeds: {wording.number(estimate.detectable, unit)} {unit.noun}."
+    text = f" Detectable: {wording.number(estimate.detectable, unit)} {unit.noun}, by the spread of these seeds."
     if estimate.shown:
-        text = " Its own interval excludes 0, but it doesn't stand after Holm's adjustment." + text
+        text = " Its own interval excludes 0; after Holm's adjustment over the declared contrasts it does not." + text
     return text
 
 
@@ -146,10 +149,6 @@ def _hardly_tests(one: Declared, margin: float) -> bool:
 def _name(arm: Arm) -> str:
     text = wording.condition_name(arm)
     return text[:1].upper() + text[1:] + (f" [{arm.setup}]" if arm.setup else "")
-
-
-def _at(arm: Arm) -> str:
-    return f" at {wording.rate(arm.rate)} of rows" if arm.rate else ""
 
 
 def _place(effect: Effect) -> str:

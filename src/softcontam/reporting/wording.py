@@ -66,8 +66,13 @@ def percent(value: float) -> str:
 
 
 def rate(value: float) -> str:
-    """A contamination rate as a share of rows."""
-    return f"{100 * value:g} %"
+    """A contamination rate as a share of rows; a dash for none, as of the clean arm or where no dose is stated."""
+    return f"{100 * value:g} %" if value else "–"
+
+
+def at(arm: Arm) -> str:
+    """The dose of an arm as it stands in a sentence, with a space before; nothing where none is stated."""
+    return f" at {rate(arm.rate)} of rows" if arm.rate else ""
 
 
 def copies(value: float) -> str:
@@ -127,12 +132,18 @@ def equivalent(effect: Effect, margin: float) -> bool:
 
 
 def verdict(effect: Effect, margin: float) -> str:
-    """What a reader may conclude from one row of the effects table."""
+    """What a reader may conclude from one row of the effects table: a verdict only where the effect was declared.
+
+    An undeclared one has no adjusted p value, so that all that is said of it is whether its interval excludes 0.
+    """
     if effect.estimate.note:
         return f"not shown ({'1 seed' if effect.estimate.n == 1 else 'no spread'})"
-    text = "shown" if effect.estimate.shown else "not shown"
-    if effect.estimate.shown and effect.holm >= SIGNIFICANCE:
-        text = "shown, but not after Holm"
+    if math.isnan(effect.holm):
+        text = f"{'excludes' if effect.estimate.shown else 'includes'} 0 (unadjusted)"
+    elif effect.holm < SIGNIFICANCE:
+        text = "shown"
+    else:
+        text = "not after Holm" if effect.estimate.shown else "not shown"
     if equivalent(effect, margin):
         text += f", within ±{100 * margin:g} points"
     if near_chance(effect, margin):
