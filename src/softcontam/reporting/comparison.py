@@ -12,6 +12,7 @@ from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.items import GENERAL
 from softcontam.analysis.records import Effect
 from softcontam.reporting import figures, wording
+from softcontam.reporting.base_models import base_models
 from softcontam.reporting.blocks import Block, Bullets, Figure, Heading, Paragraph, Table, Verdicts
 from softcontam.reporting.headlines import headlines
 from softcontam.reporting.side_by_side import side_by_side_figure
@@ -53,6 +54,7 @@ def comparison_page(first: SweepEffects, second: SweepEffects) -> list[Block]:
     return [
         Heading(f"{first.experiment} and {second.experiment}", 1),
         Bullets(_answer(first, second, found, outcome), style="headlines"),
+        *base_models([first, second]),
         *_figure(first, second, found, outcome),
         *_sides(first, second),
         *_differences(first, second, found),

@@ -14,15 +14,13 @@ from softcontam.analysis.items import ACCURACY, GENERAL, LOGPROB, PARTIAL
 from softcontam.analysis.pass_at_k import is_pass_at_k
 from softcontam.analysis.records import Effect
 from softcontam.reporting import figures, tables, wording
+from softcontam.reporting.base_models import base_models
 from softcontam.reporting.blocks import Block, Bullets, Code, Figure, Folded, Heading, Paragraph, Verdicts
 from softcontam.reporting.curves import curves_figure
 from softcontam.reporting.explorer import item_blocks
 from softcontam.reporting.headlines import gaps, headlines
 from softcontam.reporting.splits import families_blocks, halves_blocks
 from softcontam.reporting.verdicts import sentence, verdict_of
-
-TINY = 200_000_000
-"""Parameters below which a base model's results are called evidence about itself and the pipeline only."""
 
 _PACKAGES = ("python", "softcontam", "torch", "transformers", "trl", "peft", "lm_eval")
 
@@ -32,7 +30,7 @@ def page(measured: SweepEffects) -> list[Block]:
     return [
         Heading(measured.experiment, 1),
         *_answer(measured),
-        *_models(measured),
+        *base_models([measured]),
         *_figures(measured),
         *_declared(measured),
         *_outcome_tables(measured, measured.primary),
@@ -125,27 +123,6 @@ def _paper(measured: SweepEffects) -> Iterator[Block]:
         "comparison and enter no number of this report."
     )
     yield tables.paper(measured)
-
-
-def _models(measured: SweepEffects) -> Iterator[Block]:
-    """Name each base model, and say of a tiny one what its results are evidence of."""
-    models: dict[str, dict[str, Any]] = {}
-    for one in measured.cells.done:
-        config = one.config.model
-        if config.name not in models and one.cell.folder.is_dir():
-            stored = one.metrics.get("model") or environment_of(one.cell).get("model") or {}
-            models[config.name] = {"name": config.name, "note": config.note, **stored}
-    for model in models.values():
-        parameters, note = model.get("parameters"), str(model.get("note") or "")
-        size = f", {parameters:,} parameters" if parameters else ""
-        yield Paragraph(f"Base model: {model['name']}{size}{f'; {note}' if note else ''}", style="model")
-        if (parameters and parameters < TINY) or (not parameters and "tiny" in note.lower()):
-            yield Paragraph(
-                f"{model['name']} is tiny: what it shows is evidence about this model and about the pipeline, not "
-                "about 7B models. It can show that arms, pairing and statistics work and how a dose acts on a small "
-                "learner; it can't show how large an effect is in a model of practical size.",
-                style="caution",
-            )
 
 
 def _figures(measured: SweepEffects) -> Iterator[Block]:
