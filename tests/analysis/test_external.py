@@ -159,6 +159,8 @@ def test_a_seed_without_a_baseline_is_left_out_and_named(tmp_path: Path) -> None
             r"1 items have results in contaminated or in the baseline only; contaminated has seen-0",
         ),
         (lambda t: t.assign(family="same"), r"family same of puzzles has both seen and held-out items"),
+        (lambda t: t.assign(rate="5 %"), r"line 2: rate is '5 %', not a number"),
+        (lambda t: t.assign(role=t["role"].str.title()), r"line 2: role is 'Seen'"),
         (lambda t: t[t["condition"] == "clean"], r"no condition beside 'clean'"),
         (lambda t: t.iloc[:0], r"has no rows"),
     ],
@@ -168,6 +170,42 @@ def test_a_spoilt_table_is_refused_with_row_and_remedy(spoil: object, message: s
     assert callable(spoil)
     with pytest.raises(DataError, match=message):
         measure_table(written(spoil(table), tmp_path))
+
+
+def test_runs_with_names_and_categories_are_read_as_they_are_meant(tmp_path: Path) -> None:
+    table = results()
+    plain = effect(measure_table(written(table, tmp_path)), "held_out").estimate
+    named = table.assign(seed=table["seed"].map({0: "run a", 1: "run b", 2: "run c"}))
+    measured = measure_table(written(named, tmp_path, "named.csv"))
+    assert effect(measured, "held_out").estimate == plain
+    assert "run a is 0, run b is 1, run c is 2" in " ".join(measured.declaration.notes)
+    words = ["condition", "benchmark", "role", "family"]
+    coded = table.astype(dict.fromkeys(words, "category")).assign(setup=pd.Categorical(["m"] * len(table)))
+    assert effect(measure_table(written(coded, tmp_path, "coded.parquet")), "held_out").estimate == plain
+    with (tmp_path / "bom.csv").open("w", encoding="utf-8-sig", newline="") as stream:
+        table.to_csv(stream, index=False, lineterminator="\r\n")
+    assert effect(measure_table(tmp_path / "bom.csv"), "held_out").estimate == plain
+
+
+def test_one_baseline_serves_every_dose_and_a_repeated_one_is_told(tmp_path: Path) -> None:
+    table = results()
+    clean, arm = table[table["condition"] == "clean"], table[table["condition"] != "clean"]
+    doses = pd.concat([clean.assign(rate=0.0), arm.assign(rate=0.05), arm.assign(rate=0.2)])
+    measured = measure_table(written(doses, tmp_path))
+    assert {one.arm.rate for one in measured.effects} == {0.05, 0.2}
+    repeated = pd.concat([doses, clean.assign(rate=0.2)])
+    with pytest.raises(DataError, match="a second result of item"):
+        measure_table(written(repeated, tmp_path))
+
+
+def test_items_may_change_halves_between_seeds(tmp_path: Path) -> None:
+    """Every seed splits anew; a family on both sides is a fault within one run only."""
+    table = results()
+    swap = {"seen": "held_out", "held_out": "seen", "related": "related"}
+    second = table["seed"] == 1
+    table.loc[second, "role"] = table.loc[second, "role"].map(swap)
+    measured = measure_table(written(table, tmp_path))
+    assert effect(measured, "seen").estimate.n == 3
 
 
 def test_two_split_benchmarks_in_one_table_need_to_be_told_apart(tmp_path: Path) -> None:

@@ -61,11 +61,19 @@ def read_outcomes_table(path: Path, baseline: str = CLEAN) -> ExternalOutcomes:
         raise DataError(f"{path} has no rows.")
     table, notes = _completed(path, table)
     table["correct"] = _correct(path, table["correct"])
-    for name in ("condition", "benchmark", "role", "item_id", "family"):
+    for name in ("condition", "benchmark", "role", "item_id", "family", "seed"):
         _no_gaps(path, table[name])
         table[name] = table[name].astype(str)
+    table["seed"], renamed = _seeds(table["seed"])
+    notes += renamed
+    for name in ("rate", "copies", "chance", "gold_logprob", "gold_tokens", "partial"):
+        if name in table:
+            table[name] = _numbers(path, table[name])
     _check_roles(path, table)
     _check_baseline(path, table, baseline)
+    is_baseline = table["condition"] == baseline
+    table["level"] = table["level"].astype(object).mask(is_baseline, None)
+    table["rate"] = table["rate"].astype(float).mask(is_baseline)  # one baseline for all doses
     table["split_benchmark"] = _split_benchmark(path, table)
     _check_doubles(path, table)
     cells, rows = _cells(table, baseline)
@@ -94,7 +102,9 @@ def _read(path: Path) -> pd.DataFrame:
 
 def _completed(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The table with every column that the analysis reads, and what was filled in."""
-    table, notes = table.copy().reset_index(drop=True), []
+    notes: list[str] = []
+    table = table.reset_index(drop=True)
+    table = table.astype({name: object for name in table if isinstance(table[name].dtype, pd.CategoricalDtype)})
     if "seed" not in table:
         table["seed"] = 0
         notes.append("The table has no column seed: every condition counts as one training run.")
@@ -112,6 +122,31 @@ def _completed(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]
             table[name] = default
     table["setup"] = table["setup"].fillna("").astype(str)
     return table, notes
+
+
+def _seeds(values: pd.Series[Any]) -> tuple[pd.Series[int], list[str]]:
+    """Seeds as whole numbers; names of runs are numbered in their order, which is said."""
+    numbers = pd.to_numeric(values, errors="coerce")
+    if numbers.notna().all() and (numbers % 1 == 0).all():
+        return numbers.astype(int), []
+    names = list(dict.fromkeys(values))
+    told = ", ".join(f"{name} is {number}" for number, name in enumerate(names))
+    return values.map({name: number for number, name in enumerate(names)}).astype(int), [
+        f"Seeds were numbered: {told}."
+    ]
+
+
+def _numbers(path: Path, values: pd.Series[Any]) -> pd.Series[float]:
+    """A column of numbers; empty cells are NaN."""
+    numbers = pd.to_numeric(values, errors="coerce").astype(float)
+    bad = numbers.isna() & values.notna() & ~values.astype(str).str.strip().str.lower().isin(_MISSING_TEXT)
+    if bad.any():
+        row = int(bad.to_numpy().argmax())
+        raise DataError(
+            f"{_place(path, row)}: {values.name} is {str(values.iloc[row])!r}, not a number. Write 0.05 for 5 % of rows, "
+            "and leave it empty where there is none."
+        )
+    return numbers
 
 
 def _check_even_samples(path: Path, table: pd.DataFrame) -> None:
@@ -305,7 +340,7 @@ def _outcome_rows(table: pd.DataFrame) -> pd.DataFrame:
     )
     rows["copies"] = rows["copies"].fillna((rows["role"] == "seen").astype(int)).astype(int)
     for name in ("gold_logprob", "gold_tokens", "partial"):
-        rows[name] = pd.to_numeric(rows[name], errors="coerce").astype(float)
+        rows[name] = rows[name].astype(float)
     for name in ("parse_ok", "finished"):
         rows[name] = rows[name].map(_flag).astype("boolean")
     rows["verdict"] = rows["verdict"].astype(object)
