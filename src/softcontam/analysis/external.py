@@ -143,8 +143,8 @@ def _numbers(path: Path, values: pd.Series[Any]) -> pd.Series[float]:
     if bad.any():
         row = int(bad.to_numpy().argmax())
         raise DataError(
-            f"{_place(path, row)}: {values.name} is {str(values.iloc[row])!r}, not a number. Write 0.05 for 5 % of rows, "
-            "and leave it empty where there is none."
+            f"{_place(path, row)}: {values.name} is {str(values.iloc[row])!r}, not a number. Write 0.05 for 5 % of "
+            "rows, and leave it empty where there is none."
         )
     return numbers
 
