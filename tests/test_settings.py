@@ -10,6 +10,7 @@ from omegaconf import MISSING
 
 from softcontam.dashboard import main as dashboard
 from softcontam.errors import ConfigError
+from softcontam.power import main as power
 from softcontam.report import main as report
 from softcontam.settings import settings_of
 
@@ -47,7 +48,7 @@ def test_a_wanting_word_is_named_with_the_usage(words: list[str], message: str) 
     assert "Usage: x" in str(caught.value)
 
 
-@pytest.mark.parametrize("command", [report, dashboard])
+@pytest.mark.parametrize("command", [report, dashboard, power])
 def test_help_is_help_and_no_error(command: object, capsys: pytest.CaptureFixture[str]) -> None:
     assert callable(command)
     assert command(["--help"]) == 0

@@ -27,6 +27,7 @@ from softcontam.errors import ConfigError, SoftcontamError
 from softcontam.reporting.blocks import Figure
 from softcontam.reporting.document import to_markdown
 from softcontam.reporting.power import plausible_range, power_blocks, power_figure, power_frame, terminal_power
+from softcontam.settings import HELP
 from softcontam.store import Store, write_bytes, write_text
 
 USAGE = (
@@ -249,6 +250,9 @@ def write_files(found: Sequence[Planned], title: str, out: Path, command: str) -
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print what a design can detect and write its files where asked for; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if set(given) & set(HELP):
+        Console(soft_wrap=True).print(f"{__doc__}\n{USAGE}", markup=False, highlight=False)
+        return 0
     try:
         settings, overrides = read_settings(given)
         if settings.exp is None:
@@ -265,6 +269,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print(f"power: {out / 'power.md'}", markup=False, highlight=False, soft_wrap=True)
     except SoftcontamError as error:
         Console(stderr=True, soft_wrap=True).print(f"{type(error).__name__}: {error}", markup=False, highlight=False)
+        return 2
+    except OSError as error:
+        told = f"the plan cannot be written ({error}). Choose another folder with out=DIR."
+        Console(stderr=True, soft_wrap=True).print(told, markup=False, highlight=False)
         return 2
     return 0
 
