@@ -204,9 +204,8 @@ class TestExperiment:
         assert rows["noise"]["held_out"] == "measured, 2 clean runs, in part given"
 
     def test_a_wrong_setting_of_the_run_stops_it(self, power: Run) -> None:
-        with pytest.raises(SystemExit) as ended:
-            power("exp=semd_rate_sweep", "train.learning_rate=1")
-        assert ended.value.code == 1
+        told = power("exp=semd_rate_sweep", "train.learning_rate=1", code=2)
+        assert "Could not override 'train.learning_rate'" in told
         assert "mixture.rate=2" in power("exp=semd_rate_sweep", "condition=exact", "mixture.rate=2", "seed=0", code=2)
 
     def test_an_experiment_of_clean_cells_plans_no_contrast(self, power: Run) -> None:
@@ -255,3 +254,20 @@ class TestLaunch:
         configs = [config("condition=exact", f"train.epochs={n}", f"seed={s}") for n, s in ((1, 0), (2, 0), (2, 1))]
         found = planned([planned_cell(one, lay_out(one)) for one in configs], configs)
         assert {(one.setup, one.design.seeds) for one in found} == {("train.epochs=1", 1), ("train.epochs=2", 2)}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["exp=semd_rate_swep"], "Could not find 'exp/semd_rate_swep' Available options in 'exp': "),
+        (["exp=dose_ladder", "eval.sampels=0"], "Could not override 'eval.sampels'"),
+    ],
+)
+def test_what_hydra_cannot_compose_is_told_on_one_line(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    error = capsys.readouterr().err.strip()
+    assert told in error
+    assert "\n" not in error
+    assert "search path" not in error

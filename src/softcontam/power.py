@@ -6,12 +6,13 @@ command line are Hydra's, apart from those of :class:`PowerSettings`. Without ``
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -195,8 +196,14 @@ def _composed(overrides: Sequence[str]) -> list[Config]:
 
     with tempfile.TemporaryDirectory() as aside, _command_line([*overrides, f"hydra.sweep.dir={aside}"]):
         GlobalHydra.instance().clear()
+        said = io.StringIO()
         try:
-            take()
+            with redirect_stderr(said):
+                take()
+        except SystemExit as end:
+            if end.code:
+                raise ConfigError(_hydras_words(said.getvalue())) from None
+            raise
         finally:
             GlobalHydra.instance().clear()
     if problems:
@@ -204,6 +211,14 @@ def _composed(overrides: Sequence[str]) -> list[Config]:
     if not configs:
         raise SystemExit(0)
     return configs
+
+
+def _hydras_words(text: str) -> str:
+    """What Hydra says of a command line that it cannot compose, on one line and without its traceback advice."""
+    told, _, _ = text.partition("Config search path:")
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    kept = [line for line in lines if not line.startswith(("Set the environment variable", "Traceback"))]
+    return f"{' '.join(kept)[:600]} (experiments are planned from conf/exp, not from finished sweeps in paths.runs)"
 
 
 @contextmanager
