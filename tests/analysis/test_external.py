@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from fake_sweep import Outcomes, sweep_of
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
-from softcontam.analysis import Effect
+from softcontam.analysis import Effect, measure
 from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.frames import EFFECT_COLUMNS
 from softcontam.errors import ConfigError, DataError
@@ -247,3 +248,30 @@ def test_margin_out_of_range_is_refused() -> None:
 
     with pytest.raises(ConfigError, match="between 0 and 1"):
         read_analysis(None, 5.0)
+
+
+def test_an_exported_sweep_has_the_effects_that_the_store_has(tmp_path: Path) -> None:
+    def fill(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        for role, benchmark in (("seen", "puzzles"), ("held_out", "puzzles"), ("related", "riddles")):
+            for index in range(12):
+                right = index < 4 + (kind != "clean") * (3 + seed)
+                copies = int(role == "seen" and kind != "clean" and index < 9)
+                family = f"{role}-{index // 2}"
+                outcomes.add(role, f"{role}{index}", [right], family=family, benchmark=benchmark, copies=copies)
+        return outcomes
+
+    store = sweep_of(tmp_path, 3, [("exact", 0.05), ("exact", 0.2)], fill)
+    cells = [store.cell(cell_id) for cell_id in store.sweep("fake")["cells"]]
+    table = pd.concat(
+        one.outcomes.assign(
+            condition=one.config.condition.label, rate=one.config.mixture.rate or None, seed=one.config.seed
+        )
+        for one in cells
+    )
+    ours, theirs = measure(store, "fake"), measure_table(written(table, tmp_path))
+    assert [one.estimate for one in theirs.effects] == [one.estimate for one in ours.effects]
+    assert [(one.kind, one.estimate) for one in theirs.contrasts] == [
+        (one.kind, one.estimate) for one in ours.contrasts
+    ]
+    assert [one.n_items for one in theirs.of("accuracy") if one.role == "seen"] == [9, 9]
