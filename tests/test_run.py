@@ -302,9 +302,13 @@ class TestSweep:
 
     def test_a_single_cell_joins_the_record_of_its_experiment(self, run: Runner, tmp_path: Path) -> None:
         """Else running one cell of a finished sweep would leave its report with that cell alone."""
-        run("-m", "condition=clean,exact")
+        run("-m", "condition=clean,exact", "analysis.margin=0.1")
         run("condition=topical")
-        assert len(Store(tmp_path / "runs").sweep("single")["cells"]) == 3
+        record = Store(tmp_path / "runs").sweep("single")
+        assert len(record["cells"]) == 3
+        # nor does it state another margin, by saying nothing of one
+        assert [one["analysis"]["margin"] for one in record["declared"]] == [0.1]
+        assert [one["done"] for one in record["added"]] == [0, 2]
 
     def test_damaged_outcomes_of_a_done_cell_are_named_with_their_remedy(self, run: Runner, tmp_path: Path) -> None:
         sweep = ("-m", "condition=clean,exact")

@@ -50,7 +50,7 @@ python -m softcontam.report outcomes=results.csv baseline=base out=report"""
 
 USAGE = (
     "Usage: python -m softcontam.report exp=NAME [against=NAME] [paths.runs=DIR] [paths.reports=DIR], or "
-    "outcomes=FILE out=DIR [baseline=clean] [against=FILE]; with either [analysis=FILE] [margin=0.05]"
+    "outcomes=FILE out=DIR [baseline=clean] [against=FILE] [analysis=FILE]; with either [margin=0.05]"
 )
 
 
@@ -133,7 +133,7 @@ def measure_table(
         f"Read from {path.name}. The condition {baseline} is what is called the clean arm here. {what} stated with "
         "this report, not before the results."
     )
-    declaration = Declaration(stated, (note, *table.notes))
+    declaration = Declaration(stated, (note, *table.notes), late=True)
     table.cells.record["command"] = command
     return measure_rows(path.stem, table.cells, table.rows, table.texts, declaration)
 
@@ -239,6 +239,7 @@ def _measured(settings: ReportSettings, name: str) -> SweepEffects:
         analysis = read_analysis(settings.analysis, settings.margin)
         words = [f"outcomes={name}", f"baseline={settings.baseline}", f"out={settings.out}"]
         words += [f"analysis={settings.analysis}"] if settings.analysis else []
+        words += [f"margin={settings.margin}"] if settings.margin is not None else []
         command = shlex.join(["python", "-m", "softcontam.report", *words])
         return measure_table(Path(name).expanduser(), settings.baseline, analysis, command)
     return measure(Store(settings.paths.runs), name, settings.margin)

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from softcontam.arms import lay_out
-from softcontam.config import Config, conf_dir, resolve
+from softcontam.config import AnalysisConfig, Config, conf_dir, resolve
 from softcontam.environment import git_revision
 from softcontam.errors import ConfigError, SoftcontamError
 from softcontam.inputs import input_hashes
@@ -149,7 +149,7 @@ def run(composed: _Composed) -> int:
         "command": command,
         "revision": git_revision(),
         "overrides": composed.overrides,
-        "declared": store.declared(config.experiment, asdict(config.analysis), sum(cell.done for cell in members)),
+        **store.history(config.experiment, members, _stated(config, composed.sweep)),
     }
     store.write_sweep(config.experiment, members, details)
     _say(f"{config.experiment}: {len(cells)} cells, {len(cells) - todo} done before, {todo} to run, in {store.runs}")
@@ -168,6 +168,13 @@ def run(composed: _Composed) -> int:
     if failed:
         _say(f"[red]{len(failed)} of {len(cells)} cells failed[/red]; launch again to retry them")
     return 1 if failed else 0
+
+
+def _stated(config: Config, sweep: bool) -> dict[str, Any] | None:
+    """What a launch states of its analysis; a single cell that says nothing of it leaves what was stated."""
+    if not sweep and config.analysis == AnalysisConfig():
+        return None
+    return asdict(config.analysis)
 
 
 def _show(store: Store, config: Config, cells: Sequence[Cell], sweep: bool) -> None:

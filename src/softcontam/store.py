@@ -310,18 +310,28 @@ class Store:
         record = {"experiment": experiment, "time": now(), **details, "cells": [cell.id for cell in cells]}
         write_text(self.runs / "_sweeps" / f"{experiment}.json", json.dumps(record, indent=1) + "\n")
 
-    def declared(self, experiment: str, analysis: dict[str, Any], done: int) -> list[dict[str, Any]]:
-        """What was declared of an experiment so far, and ``analysis`` where it differs from the last of it.
+    def history(self, experiment: str, cells: Sequence[Cell], analysis: dict[str, Any] | None) -> dict[str, Any]:
+        """What a sweep's record keeps of all its launches, this one included.
+
+        ``ever`` holds every cell that was ever part of the experiment, ``added`` when cells came to it and how many
+        were done then, ``declared`` what was stated of its analysis, when, and how many of all its cells were done.
 
         Args:
-            analysis: margin and contrasts as this launch states them.
-            done: how many of its cells were done when it did.
+            cells: those of this launch.
+            analysis: margin and contrasts as this launch states them; None keeps what was stated.
         """
         path = self.runs / "_sweeps" / f"{experiment}.json"
-        earlier = list(read_record(path, "cells").get("declared") or []) if path.exists() else []
-        if earlier and earlier[-1].get("analysis") == analysis:
-            return earlier
-        return [*earlier, {"time": now(), "done": done, "analysis": analysis}]
+        earlier = read_record(path, "cells") if path.exists() else {}
+        before = list(earlier.get("ever") or earlier.get("cells") or [])
+        ever = list(dict.fromkeys([*before, *(cell.id for cell in cells)]))
+        done = sum(self.cell(cell_id).done for cell_id in ever)
+        first = [{"time": earlier.get("time"), "cells": len(before), "done": 0}] if before else []
+        added, declared = list(earlier.get("added") or first), list(earlier.get("declared") or [])
+        if len(ever) > len(before):
+            added.append({"time": now(), "cells": len(ever) - len(before), "done": done})
+        if analysis is not None and (not declared or declared[-1].get("analysis") != analysis):
+            declared.append({"time": now(), "done": done, "analysis": analysis})
+        return {"ever": ever, "added": added, "declared": declared}
 
     def joined(self, experiment: str, cells: Sequence[Cell]) -> list[Cell]:
         """The cells of an experiment's record, if there is one, and these: a single cell does not replace a sweep."""

@@ -13,7 +13,7 @@ from scipy import stats
 from softcontam.analysis import measure
 from softcontam.analysis.comparison import compare
 from softcontam.analysis.items import ACCURACY
-from softcontam.report import main
+from softcontam.report import main, measure_table
 from softcontam.store import Store
 
 RIGHT = {"small": (12, 14, 13), "large": (18, 17, 20)}
@@ -53,6 +53,23 @@ def test_settings_that_differ_and_arms_that_only_one_has_are_named(tmp_path: Pat
     assert ("model.name", "small", "large") in found.settings
     assert {one.arm.condition for one in found.only_first} == {"topical"}
     assert found.only_second == []
+
+
+def test_effects_of_several_split_benchmarks_are_not_mixed_up(tmp_path: Path) -> None:
+    """By condition, dose and role alone, the arms of one benchmark were compared with those of another."""
+    rows = []
+    for benchmark, gain in (("puzzles", 10), ("mazes", 0)):
+        for seed in range(3):
+            for condition in ("clean", "exact"):
+                right = 10 + (gain + seed if condition == "exact" else 0)
+                rows += [(condition, seed, benchmark, "held_out", f"q{n}", n < right, benchmark) for n in range(40)]
+    names = ["condition", "seed", "benchmark", "role", "item_id", "correct", "split_benchmark"]
+    table = pd.DataFrame(rows, columns=names)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.iloc[::-1].to_csv(tmp_path / "b.csv", index=False)
+    found = compare(measure_table(tmp_path / "a.csv"), measure_table(tmp_path / "b.csv"))
+    assert {one.first.benchmark: one.difference.mean for one in found.compared} == {"puzzles": 0.0, "mazes": 0.0}
+    assert all(one.first.benchmark == one.second.benchmark for one in found.compared)
 
 
 def test_one_seed_on_a_side_gives_no_interval(tmp_path: Path) -> None:

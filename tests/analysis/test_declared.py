@@ -15,12 +15,13 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from softcontam.analysis import SweepEffects, measure
-from softcontam.analysis.declared import Declared
-from softcontam.analysis.items import ACCURACY
+from softcontam.analysis.declared import Declared, declaration
+from softcontam.analysis.items import ACCURACY, LOGPROB
 from softcontam.analysis.records import AGAINST
 from softcontam.config import AnalysisConfig, ContrastConfig, check_analysis
 from softcontam.errors import ConfigError, StoreError
-from softcontam.reporting.verdicts import EQUIVALENT, MISSING, NOT_SHOWN, SHOWN, sentence, verdict_of
+from softcontam.reporting.verdicts import EQUIVALENT, MISSING, NOT_SHOWN, SHOWN, WITHIN, sentence, verdict_of
+from softcontam.reporting.wording import verdict
 from softcontam.store import Store
 
 GAINS = {
@@ -186,19 +187,192 @@ def test_a_declaration_after_results_is_said(tmp_path: Path) -> None:
     early = declared(tmp_path / "a", [{"test": "effect", "condition": "exact"}])
     late = declared(tmp_path / "b", [{"test": "effect", "condition": "exact"}], done=7)
     assert early.declaration.notes == ()
-    assert "when 7 of 20 cells were done already" in late.declaration.notes[0]
+    assert not early.declaration.late
+    assert "when 7 cells of the experiment were done already" in late.declaration.notes[0]
+    assert late.declaration.late
     given = measure(Store(tmp_path / "a" / "runs"), "fake", margin=0.02)
     assert given.margin == 0.02
     assert "not declared before the run" in given.declaration.notes[0]
 
 
-def test_a_record_keeps_what_was_declared_before(tmp_path: Path) -> None:
+def entries(*stated: tuple[AnalysisConfig, int]) -> dict[str, Any]:
+    declared = [{"time": "2026-12-01", "done": done, "analysis": asdict(analysis)} for analysis, done in stated]
+    return {"experiment": "fake", "cells": ["a"], "declared": declared}
+
+
+def test_a_later_launch_does_not_wash_a_late_margin_clean() -> None:
+    """Only the last statement was looked at once: any change of the question hid when the margin had been chosen."""
+    first, second = AnalysisConfig(margin=0.05), AnalysisConfig(margin=0.1)
+    asked = AnalysisConfig(margin=0.1, question="Does it transfer?")
+    found = declaration(entries((first, 0), (second, 9), (asked, 9)))
+    assert found.analysis == asked
+    assert found.late
+    (note,) = found.notes
+    assert "Margin changed on 2026-12-01, when 9 cells" in note
+
+
+def test_another_question_is_no_late_declaration() -> None:
+    found = declaration(entries((AnalysisConfig(), 0), (AnalysisConfig(question="What transfers?"), 9)))
+    assert (found.notes, found.late) == ((), False)
+
+
+def test_cells_that_were_added_when_others_were_done_are_noted() -> None:
+    record = entries((AnalysisConfig(), 0)) | {
+        "added": [{"time": "d1", "cells": 6, "done": 0}, {"time": "d2", "cells": 4, "done": 6}]
+    }
+    (note,) = declaration(record).notes
+    assert note.startswith("4 cells were added on d2, when 6 were done.")
+
+
+def test_a_record_keeps_what_was_declared_before_and_every_cell_that_was_launched(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    first, second = asdict(AnalysisConfig()), asdict(AnalysisConfig(margin=0.1))
-    for analysis, done in ((first, 0), (first, 3), (second, 3)):
-        store.write_sweep("fake", [], {"declared": store.declared("fake", analysis, done)})
-    kept = store.sweep("fake")["declared"]
-    assert [(one["analysis"]["margin"], one["done"]) for one in kept] == [(0.05, 0), (0.1, 3)]
+    seeds = [add_cell(store, config("clean", seed), Outcomes().add("held_out", "a", [True])) for seed in range(3)]
+    launches = [(seeds[:1], AnalysisConfig()), (seeds[1:], AnalysisConfig()), (seeds[1:], AnalysisConfig(margin=0.1))]
+    for cells, analysis in launches:
+        store.write_sweep("fake", cells, store.history("fake", cells, asdict(analysis)))
+    record = store.sweep("fake")
+    kept = [(one["analysis"]["margin"], one["done"]) for one in record["declared"]]
+    # the third launch has two cells of its own, but three were done when the margin changed
+    assert kept == [(0.05, 1), (0.1, 3)]
+    assert record["ever"] == [cell.id for cell in seeds]
+    assert [one["cells"] for one in record["added"]] == [1, 2]
+    store.write_sweep("fake", seeds, store.history("fake", seeds, None))
+    assert store.sweep("fake")["declared"] == record["declared"]
+
+
+def test_holm_counts_declared_contrasts_that_have_no_figure_yet(tmp_path: Path) -> None:
+    """Else a sweep looked at when half of it is done is judged more mildly than the whole one."""
+    contrasts = [{"test": "effect", "condition": name} for name in ("exact", "near", "natural", "unrelated")]
+    measured = declared(tmp_path, contrasts)
+    first = measured.declared[0]
+    assert first.holm == pytest.approx(4 * first.p)
+
+
+def related_only(gains: tuple[int, ...], clean: int, tmp_path: Path) -> Declared:
+    """One declared test of no transfer; the arm solves so many of 400 related items more than ``clean``, by seed."""
+
+    def fill(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        right = clean + (gains[seed] if kind == "exact" else 0)
+        for index in range(400):
+            outcomes.add("related", f"r{index}", [index < right], benchmark="jokes")
+        return outcomes
+
+    store = sweep_of(tmp_path, len(gains), [("exact", 0.2)], fill)
+    stated = AnalysisConfig(contrasts=[ContrastConfig("no_transfer", "exact", role="related")])
+    record = store.sweep("fake") | {"declared": [{"time": "now", "done": 0, "analysis": asdict(stated)}]}
+    (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(record))
+    return only(measure(store, "fake"))
+
+
+def test_a_change_that_is_there_but_small_is_not_called_no_transfer(tmp_path: Path) -> None:
+    small = related_only((8, 10, 9, 8), 200, tmp_path / "small")
+    assert small.estimate.shown
+    assert verdict_of(small, 0.05) == WITHIN
+    assert "a change on related jokes" in sentence(small, 0.05)
+    assert "smaller than ±5.0 points by equivalence test" in sentence(small, 0.05)
+    none = related_only((1, -1, 1, -1), 200, tmp_path / "none")
+    assert verdict_of(none, 0.05) == EQUIVALENT
+    assert sentence(none, 0.05, late=True).endswith("The margin was chosen when results were there.")
+
+
+def test_no_transfer_is_not_claimed_at_the_floor_where_chance_is_unknown(tmp_path: Path) -> None:
+    """Every arm at 1 % lies within any margin, as nothing can be lost there."""
+    floor = related_only((1, -1, 1, -1), 6, tmp_path)
+    assert floor.effect is not None
+    assert math.isnan(floor.effect.chance)
+    assert floor.holm < 0.05
+    assert verdict_of(floor, 0.05) == NOT_SHOWN
+    assert "near chance (unknown) or 0" in sentence(floor, 0.05)
+
+
+def test_log_probability_is_held_against_its_own_margin_in_its_own_unit(tmp_path: Path) -> None:
+    def fill(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        for index in range(40):
+            logprob = -4.0 + 0.001 * seed + (0.002 if kind == "exact" else 0.0) * (seed % 2)
+            outcomes.add("held_out", f"q{index}", [index < 20], logprob=logprob, tokens=2)
+        return outcomes
+
+    measured = measure(sweep_of(tmp_path, 4, [("exact", 0.2)], fill), "fake")
+    (without,) = measured.of(LOGPROB)
+    assert measured.margins.get(LOGPROB) is None
+    assert "within" not in verdict(without, measured.margins.get(LOGPROB))
+    stated = measured.cells.record | {
+        "declared": [{"time": "now", "done": 0, "analysis": asdict(AnalysisConfig(logprob_margin=0.05))}]
+    }
+    store = Store(tmp_path / "runs")
+    (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(stated))
+    measured = measure(store, "fake")
+    (within,) = measured.of(LOGPROB)
+    assert verdict(within, measured.margins.get(LOGPROB)).endswith("within ±0.050 nats per token")
+
+
+def test_two_arms_are_compared_on_the_items_that_both_cover(tmp_path: Path) -> None:
+    """A family of two items, one of which only one arm covers, says nothing with its mean over both."""
+
+    def fill(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        covered = {"clean": 0, "exact": 20, "semd_synthetic": 12}[kind]
+        for index in range(20):
+            right = {"clean": False, "exact": index >= 12 or index < 6 + seed, "semd_synthetic": index < 4}[kind]
+            copies = int(index < covered)
+            outcomes.add("seen", f"s{index}", [right], family=f"f{index % 10}", copies=copies)
+        return outcomes
+
+    store = sweep_of(tmp_path, 3, [("exact", 0.2), ("semd_synthetic", 0.2)], fill)
+    stated = AnalysisConfig(contrasts=[ContrastConfig("against", "semd_synthetic", role="seen")])
+    record = store.sweep("fake") | {"declared": [{"time": "now", "done": 0, "analysis": asdict(stated)}]}
+    (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(record))
+    found = only(measure(store, "fake"))
+    assert found.left_out == 8
+    # the first twelve items: families 0 and 1 have two of them (0, 10 and 1, 11), the others one
+    expected = []
+    for seed in range(3):
+        solved = [np.array([index < 4, index < 6 + seed]) for index in range(12)]
+        gaps = np.array([float(semd) - float(exact) for semd, exact in solved])
+        expected.append(np.mean([gaps[[k for k in range(12) if k % 10 == family]].mean() for family in range(10)]))
+    assert found.estimate.mean == pytest.approx(np.mean(expected))
+    assert "up to 8 of a seed are left out" in sentence(found, 0.05)
+
+
+def test_a_seed_in_which_nothing_is_decided_is_named(tmp_path: Path) -> None:
+    def fill(kind: str, seed: int) -> Outcomes:
+        value = None if kind == "exact" and seed == 1 else True
+        return Outcomes().add("held_out", "a", [value]).add("held_out", "b", [value])
+
+    measured = measure(sweep_of(tmp_path, 3, [("exact", 0.2)], fill), "fake")
+    (effect,) = measured.of(ACCURACY)
+    assert effect.estimate.n == 2
+    said = "Seed 1 of exact is left out of accuracy on puzzles (held_out): none of its 2 items is decided"
+    assert any(said in note for note in measured.notes)
+
+
+def test_parse_rates_that_differ_stand_in_the_sentence_and_in_a_note(tmp_path: Path) -> None:
+    def fill(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        for index in range(40):
+            parsed = kind == "clean" or index % 2 == 0
+            outcomes.add("held_out", f"q{index}", [parsed and index < 20 + (seed % 2)], parse_ok=parsed)
+        return outcomes
+
+    store = sweep_of(tmp_path, 3, [("exact", 0.2)], fill)
+    stated = AnalysisConfig(contrasts=[ContrastConfig("effect", "exact")])
+    record = store.sweep("fake") | {"declared": [{"time": "now", "done": 0, "analysis": asdict(stated)}]}
+    (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(record))
+    measured = measure(store, "fake")
+    assert "Outputs parsed: 50.0 % against 100.0 % in the clean arm." in sentence(only(measured), 0.05)
+    assert any("exact on puzzles (held_out): 50.0 % against 100.0 %" in note for note in measured.notes)
+
+
+def test_one_seed_is_said_to_have_no_interval(tmp_path: Path) -> None:
+    store = sweep_of(tmp_path, 1, [("exact", 0.2)], fill)
+    stated = AnalysisConfig(contrasts=[ContrastConfig("effect", "exact")])
+    record = store.sweep("fake") | {"declared": [{"time": "now", "done": 0, "analysis": asdict(stated)}]}
+    (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(record))
+    found = only(measure(store, "fake"))
+    assert found.estimate.note
+    assert f"({found.estimate.note})" in sentence(found, 0.05)
 
 
 def test_a_damaged_declaration_names_the_remedy(tmp_path: Path) -> None:

@@ -150,18 +150,39 @@ def test_a_seed_without_a_baseline_is_left_out_and_named(tmp_path: Path) -> None
     ("spoil", "message"),
     [
         (lambda t: t.drop(columns="correct"), r"lacks the columns correct"),
-        (lambda t: t.assign(role="test"), r"line 2: role is 'test'.*seen items had duplicates"),
-        (lambda t: t.assign(correct=["maybe", *t["correct"][1:]]), r"line 2: correct is 'maybe'"),
-        (lambda t: t.assign(correct=[*t["correct"][:-1].astype(float), 7.0]), r"line 721: correct is '7.0'"),
-        (lambda t: pd.concat([t, t.iloc[[5]]]), r"line 722: a second result of item seen-5"),
-        (lambda t: t.assign(item_id=[None, *t["item_id"][1:]]), r"line 2: item_id is empty"),
+        (lambda t: t.assign(role="test"), r"row 1: role is 'test'.*seen items had duplicates"),
+        (lambda t: t.assign(correct=["maybe", *t["correct"][1:]]), r"row 1: correct is 'maybe'"),
+        (lambda t: t.assign(correct=[*t["correct"][:-1].astype(float), 7.0]), r"row 720: correct is '7.0'"),
+        (lambda t: pd.concat([t, t.iloc[[5]]]), r"row 721: a second result of item seen-5"),
+        (lambda t: t.assign(item_id=[None, *t["item_id"][1:]]), r"row 1: item_id is empty"),
+        (lambda t: t.assign(sample=[None, *t["sample"][1:]]), r"row 1: sample is empty"),
         (
             lambda t: t.iloc[1:],
             r"1 items have results in contaminated or in the baseline only; contaminated has seen-0",
         ),
         (lambda t: t.assign(family="same"), r"family same of puzzles has both seen and held-out items"),
-        (lambda t: t.assign(rate="5 %"), r"line 2: rate is '5 %', not a number"),
-        (lambda t: t.assign(role=t["role"].str.title()), r"line 2: role is 'Seen'"),
+        (lambda t: t.assign(rate="5 %"), r"row 1: rate is '5 %'. It has to be a share from 0 to 1 \(0.05 for 5 %\)"),
+        (lambda t: t.assign(rate=5), r"row 1: rate is '5'. It has to be a share"),
+        (lambda t: t.assign(chance=25.0), r"row 1: chance is '25.0'. It has to be a share"),
+        (lambda t: t.assign(copies=1.5), r"row 1: copies is '1.5'. It has to be a whole number of at least 0"),
+        (lambda t: t.assign(copies=-1), r"row 1: copies is '-1'"),
+        (lambda t: t.assign(gold_logprob="-inf", gold_tokens=3), r"row 1: gold_logprob is '-inf'.*a finite number"),
+        (lambda t: t.assign(gold_logprob=-1.0, gold_tokens=0), r"row 1: gold_tokens is '0'.*at least 1"),
+        (lambda t: t.assign(gold_logprob=-1.0), r"one of gold_logprob and gold_tokens: give both, or neither"),
+        (lambda t: t.assign(parse_ok="often"), r"row 1: parse_ok is 'often'. Write true or false"),
+        (lambda t: t.assign(family=t["family"].mask(t["seed"] == 1, "x")), r"item 'seen-0' of puzzles has several fam"),
+        (
+            lambda t: pd.concat([t, t[t["role"] == "seen"].assign(role="related", family="f", sample=1)]),
+            r"item 'seen-0' of puzzles has several families",
+        ),
+        (
+            lambda t: pd.concat([t, t[t["role"] == "seen"].assign(role="related", sample=1)]),
+            r"row 1: item 'seen-0' of puzzles has several roles in condition clean, seed 0",
+        ),
+        (
+            lambda t: t.assign(seed=t["seed"].mask(t["condition"] == "clean", t["seed"] + 10)),
+            r"no condition has a seed in common with clean.*give both the same seed",
+        ),
         (lambda t: t[t["condition"] == "clean"], r"no condition beside 'clean'"),
         (lambda t: t.iloc[:0], r"has no rows"),
     ],
@@ -179,13 +200,89 @@ def test_runs_with_names_and_categories_are_read_as_they_are_meant(tmp_path: Pat
     named = table.assign(seed=table["seed"].map({0: "run a", 1: "run b", 2: "run c"}))
     measured = measure_table(written(named, tmp_path, "named.csv"))
     assert effect(measured, "held_out").estimate == plain
-    assert "run a is 0, run b is 1, run c is 2" in " ".join(measured.declaration.notes)
+    assert "The column seed was numbered: run a is 0, run b is 1, run c is 2." in measured.declaration.notes
     words = ["condition", "benchmark", "role", "family"]
     coded = table.astype(dict.fromkeys(words, "category")).assign(setup=pd.Categorical(["m"] * len(table)))
     assert effect(measure_table(written(coded, tmp_path, "coded.parquet")), "held_out").estimate == plain
     with (tmp_path / "bom.csv").open("w", encoding="utf-8-sig", newline="") as stream:
         table.to_csv(stream, index=False, lineterminator="\r\n")
     assert effect(measure_table(tmp_path / "bom.csv"), "held_out").estimate == plain
+    loose = table.assign(role=table["role"].str.title().str.replace("_", "-"), condition=" " + table["condition"] + " ")
+    assert effect(measure_table(written(loose, tmp_path, "LOOSE.CSV")), "held_out").estimate == plain
+    table.to_csv(tmp_path / "packed.csv.gz", index=False)
+    assert effect(measure_table(tmp_path / "packed.csv.gz"), "held_out").estimate == plain
+
+
+def test_names_that_look_like_numbers_or_nothing_stay_names(tmp_path: Path) -> None:
+    """Read as a number, 007 and 7 would be one item; read as nothing, NA would be none."""
+    names = {f"seen-{index}": name for index, name in enumerate(["007", "7", "NA", "1234567", "null"])}
+    table = results().assign(item_id=lambda t: t["item_id"].replace(names))
+    measured = measure_table(written(table, tmp_path))
+    found = {str(name) for one in effect(measured, "seen").differences.values() for name in one.item_ids}
+    assert set(names.values()) <= found
+    numbered = table[table["role"] == "related"].assign(item_id=lambda t: t["item_id"].str[8:].astype(float) + 1234567)
+    measured = measure_table(written(numbered, tmp_path, "numbers.parquet"))
+    assert "1234568" in {str(name) for one in effect(measured, "related").differences.values() for name in one.item_ids}
+
+
+def test_runs_that_are_told_apart_by_an_unknown_column_are_not_pooled_as_samples(tmp_path: Path) -> None:
+    table = results().drop(columns="sample")
+    two = pd.concat([table.assign(checkpoint="step-100"), table.assign(checkpoint="step-200")])
+    message = r"told apart by checkpoint \(step-100, step-200\).*call the column setup or keep one"
+    with pytest.raises(DataError, match=message):
+        measure_table(written(two, tmp_path))
+    two["time"] = range(len(two))
+    kept = two.drop(columns="checkpoint")
+    assert effect(measure_table(written(kept, tmp_path)), "seen").n_items == 40
+
+
+def test_a_condition_called_clean_beside_another_baseline_is_refused(tmp_path: Path) -> None:
+    """Taken for the baseline, it would silently be what the arms are compared with."""
+    table = results()
+    base = table[table["condition"] == "clean"].assign(condition="base")
+    with pytest.raises(DataError, match=r"condition called clean beside the baseline base.*Rename that condition"):
+        measure_table(written(pd.concat([table, base]), tmp_path), "base")
+
+
+def test_parse_rates_are_read_from_words_and_shares(tmp_path: Path) -> None:
+    table = results()
+    words = table.assign(parse_ok=np.where(table["condition"] == "clean", "True", "no"))
+    found = effect(measure_table(written(words, tmp_path)), "held_out")
+    assert (found.parse_rate, found.baseline_parse_rate) == (0.0, 1.0)
+    shares = table.assign(parse_ok=np.where(table["condition"] == "clean", 0.75, 0.5))
+    measured = measure_table(written(shares, tmp_path, "shares.parquet"))
+    found = effect(measured, "held_out")
+    assert (found.parse_rate, found.baseline_parse_rate) == (0.5, 0.75)
+    assert any("contaminated on puzzles (held_out): 50.0 % against 75.0 %" in note for note in measured.notes)
+
+
+def test_runs_without_a_partner_and_without_covered_items_are_noted(tmp_path: Path) -> None:
+    table = results()
+    short = table[~((table["condition"] == "contaminated") & (table["seed"] == 2))]
+    notes = measure_table(written(short, tmp_path)).declaration.notes
+    assert "contaminated has no runs of the seeds 2 that clean has." in notes
+    none = table.assign(copies=0)
+    measured = measure_table(written(none, tmp_path))
+    assert "No seen item of contaminated, seed 0, has copies above 0: none is compared." in measured.declaration.notes
+    assert {one.role for one in measured.effects} == {"held_out", "related"}
+
+
+def test_the_bootstrap_does_not_depend_on_the_order_of_rows(tmp_path: Path) -> None:
+    table = results()
+    shuffled = table.sample(frac=1.0, random_state=3)
+    one, other = (
+        effect(measure_table(written(rows, tmp_path, name)), "held_out")
+        for rows, name in ((table, "a.csv"), (shuffled, "b.csv"))
+    )
+    assert (one.hierarchical, one.family) == (other.hierarchical, other.family)
+    assert one.estimate == other.estimate
+
+
+def test_a_damaged_parquet_file_has_a_remedy_of_its_own(tmp_path: Path) -> None:
+    path = written(results(), tmp_path, "results.parquet")
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(DataError, match=r"results\.parquet cannot be read as parquet .*Save it again\.$"):
+        measure_table(path)
 
 
 def test_one_baseline_serves_every_dose_and_a_repeated_one_is_told(tmp_path: Path) -> None:
@@ -195,7 +292,7 @@ def test_one_baseline_serves_every_dose_and_a_repeated_one_is_told(tmp_path: Pat
     measured = measure_table(written(doses, tmp_path))
     assert {one.arm.rate for one in measured.effects} == {0.05, 0.2}
     repeated = pd.concat([doses, clean.assign(rate=0.2)])
-    with pytest.raises(DataError, match="a second result of item"):
+    with pytest.raises(DataError, match=r"repeats the baseline clean for several values of rate \(0\.0, 0\.2\)"):
         measure_table(written(repeated, tmp_path))
 
 

@@ -3,14 +3,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from fake_sweep import Outcomes, add_cell, config, sweep, sweep_of
 from rich.console import Console
+from statsmodels.stats.multitest import multipletests
 
 from softcontam.analysis.effects import MARGIN, measure
 from softcontam.errors import ConfigError
 from softcontam.report import Report, main, read_settings, write_report
+from softcontam.reporting.headlines import headlines
 from softcontam.reporting.single import cell_table
 from softcontam.reporting.terminal import terminal_table
 from softcontam.store import FAILED, Store
@@ -72,8 +75,32 @@ def test_control_whose_interval_includes_zero_is_not_shown_rather_than_absent(re
     assert "has no effect" not in text
 
 
+def test_a_headline_without_declared_contrasts_takes_holm_over_all_effects(tmp_path: Path) -> None:
+    """An interval that excludes 0 is to be expected among many; without declared contrasts nothing else guards."""
+    arms = [("exact", 0.2), *((name, 0.2) for name in ("topical", "unrelated", "near", "question_only", "natural"))]
+    rng = np.random.default_rng(5)
+    wobble = {(kind, seed): int(rng.integers(-2, 3)) for kind, _ in arms for seed in range(3)}
+    gains = {"exact": (2, 4, 3)}
+
+    def graded(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        gain = 0 if kind == "clean" else gains.get(kind, (wobble[kind, seed],) * 3)[seed]
+        for index in range(40):
+            outcomes.add("held_out", f"q{index}", [index < 16 + gain])
+        return outcomes
+
+    measured = measure(sweep_of(tmp_path, 3, arms, graded), "fake")
+    exact = next(one for one in measured.of("accuracy") if one.arm.condition == "exact")
+    assert exact.estimate.shown
+    adjusted = multipletests([one.estimate.p for one in measured.of("accuracy")], method="holm")[1]
+    assert min(adjusted) > 0.05
+    first = headlines(measured)[0]
+    assert "excludes 0, but not after Holm's adjustment over all effects" in first
+    assert "moved" not in first
+
+
 def test_no_transfer_is_claimed_by_equivalence_test_only(report: Report, store: Store, tmp_path: Path) -> None:
-    assert "no transfer beyond ±5 points, by equivalence test" in report.markdown.read_text()
+    assert "it lies within ±5.0 points by equivalence test (undeclared, unadjusted)" in report.markdown.read_text()
     strict = write_report(store, "fake", tmp_path, margin=0.01).markdown.read_text()
     assert "no transfer" not in strict
     assert "On the related benchmark riddles a change is shown for 0 of 1 arms" in strict

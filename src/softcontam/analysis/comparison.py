@@ -40,12 +40,14 @@ class Comparison:
 def compare(first: SweepEffects, second: SweepEffects) -> Comparison:
     """Match effects of all outcomes by condition, level, dose and role.
 
-    Related and general benchmarks have to be the same; seen and held-out items are compared whatever benchmark they are
-    of. Setups (models or recipes that vary within a sweep) have to be the same where either sweep has several.
+    Related and general benchmarks have to be the same. Seen and held-out items are compared whatever benchmark they
+    are of, unless a sweep splits several: then by its name. Setups (models or recipes that vary within a sweep) have to
+    be the same where either sweep has several.
     """
     several = any(len({one.arm.setup for one in sweep.effects}) > 1 for sweep in (first, second))
-    ours = {_key(one, several): one for one in first.effects}
-    theirs = {_key(one, several): one for one in second.effects}
+    splits = any(len({one.arm.split_benchmark for one in sweep.effects}) > 1 for sweep in (first, second))
+    ours = {_key(one, several, splits): one for one in first.effects}
+    theirs = {_key(one, several, splits): one for one in second.effects}
     compared = [Compared(one, theirs[key], _difference(one, theirs[key])) for key, one in ours.items() if key in theirs]
     return Comparison(
         compared,
@@ -55,11 +57,13 @@ def compare(first: SweepEffects, second: SweepEffects) -> Comparison:
     )
 
 
-def _key(effect: Effect, several: bool) -> tuple[object, ...]:
+def _key(effect: Effect, several: bool, splits: bool) -> tuple[object, ...]:
+    """What makes two effects the same; names of setups and of the split benchmark where a sweep has several."""
     arm = effect.arm
-    own = effect.role in SPLIT_ROLES and effect.benchmark == arm.split_benchmark
+    own = effect.role in SPLIT_ROLES and effect.benchmark == arm.split_benchmark and not splits
     return (
         *(effect.outcome, effect.role, "" if own else effect.benchmark, arm.setup if several else ""),
+        arm.split_benchmark if splits else "",
         *(arm.condition, arm.level, arm.rate, arm.copies_setting),
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from softcontam.analysis.estimates import over_seeds
 from softcontam.analysis.intervals import Group, Seed, family_clustered, hierarchical_bootstrap, seed_values
-from softcontam.analysis.items import HELD_OUT, RELATED, SEEN
+from softcontam.analysis.items import HELD_OUT, RELATED, SEEN, SeedDifference
 from softcontam.analysis.pairing import Arm
 from softcontam.analysis.records import AGAINST, DID, GAP, Contrast, Effect
 
@@ -50,18 +50,22 @@ def between_roles(kind: str, left: Effect, right: Effect) -> Contrast | None:
 
 
 def between_arms(left: Effect, right: Effect) -> Contrast | None:
-    """An arm's effect minus another arm's on the same families of the same seeds; None where there are none."""
+    """An arm's effect minus another arm's on the items that both have in the same seeds; None where there are none."""
     others = {one.clean_id: one for one in right.differences.values()}
     seeds: list[Seed] = []
+    left_out = 0
     for one in left.differences.values():
         if (other := others.get(one.clean_id)) is None:
             continue
-        shared, ours, theirs = np.intersect1d(one.families, other.families, return_indices=True)
+        shared, ours, theirs = np.intersect1d(one.item_ids, other.item_ids, return_indices=True)
+        left_out = max(left_out, len(one.item_ids) - len(shared), len(other.item_ids) - len(shared))
         if len(shared):
-            seeds.append([Group(1.0, shared, one.family_deltas[ours] - other.family_deltas[theirs])])
+            deltas = (one.items - one.clean_items)[ours] - (other.items - other.clean_items)[theirs]
+            families, places, sizes = np.unique(one.item_families[ours], return_inverse=True, return_counts=True)
+            seeds.append([Group(1.0, families, np.bincount(places, weights=deltas) / sizes)])
     if not seeds:
         return None
-    return replace(_contrast(AGAINST, left, right, seeds), role=left.role, minus_arm=right.arm)
+    return replace(_contrast(AGAINST, left, right, seeds), role=left.role, minus_arm=right.arm, left_out=left_out)
 
 
 def _contrast(kind: str, left: Effect, right: Effect, seeds: Sequence[Seed]) -> Contrast:
@@ -79,8 +83,13 @@ def _contrast(kind: str, left: Effect, right: Effect, seeds: Sequence[Seed]) -> 
 
 
 def _group(effect: Effect, cell: str, sign: float) -> Group:
-    one = effect.differences[cell]
-    return Group(sign, one.families, one.family_deltas)
+    return group_of(effect.differences[cell], sign)
+
+
+def group_of(one: SeedDifference, sign: float = 1.0) -> Group:
+    """A seed's families in the order of their names, so that what is drawn of them doesn't depend on a table's rows."""
+    order = np.argsort(one.families)
+    return Group(sign, one.families[order], one.family_deltas[order])
 
 
 def _exact_of_same_dose(arm: Arm) -> Arm:

@@ -23,10 +23,14 @@ EFFECT, NO_TRANSFER, AGAINST_ARM, DOSE = "effect", "no_transfer", "against", "do
 
 @dataclass(frozen=True)
 class Declaration:
-    """What was stated of an experiment, and when: ``notes`` say what of it was chosen after results were there."""
+    """What was stated of an experiment, and when.
+
+    ``notes`` say what of it was chosen after results were there, ``late`` whether margin or contrasts were.
+    """
 
     analysis: AnalysisConfig = field(default_factory=AnalysisConfig)
     notes: tuple[str, ...] = ()
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,9 @@ class Declared:
     """One declared contrast of one arm.
 
     ``p`` is that of the t test over seeds, of TOST for ``no_transfer``; ``holm`` is adjusted over all contrasts that
-    the experiment declares. ``inner`` is the 90 % interval that TOST looks at, ``missing`` says why there is no
-    figure; ``effect``, ``minus`` and ``line`` are what it is made of.
+    the experiment declares, those without a p value included. ``inner`` is the 90 % interval that TOST looks at,
+    ``missing`` says why there is no figure, ``left_out`` counts the items of a seed that only one of two arms has.
+    ``effect``, ``minus`` and ``line`` are what it is made of.
     """
 
     stated: ContrastConfig
@@ -49,6 +54,7 @@ class Declared:
     hierarchical: Interval = NO_INTERVAL
     inner: Interval = NO_INTERVAL
     missing: str = ""
+    left_out: int = 0
 
 
 _NOTHING = Estimate(math.nan, math.nan, math.nan, math.nan, math.nan, 0, "not measured")
@@ -66,27 +72,52 @@ def declaration(record: dict[str, Any], margin: float | None = None) -> Declarat
     stated = record.get("declared") or []
     notes: list[str] = []
     analysis = AnalysisConfig()
+    late = False
     if stated:
         try:
-            analysis = from_settings(AnalysisConfig, stated[-1]["analysis"])
+            declared = [from_settings(AnalysisConfig, one["analysis"]) for one in stated]
         except (OmegaConfBaseException, KeyError, TypeError) as error:
             raise StoreError(
                 f"the declared analysis of {record.get('experiment')} cannot be read ({error}). "
                 "Launch the sweep again: done cells stay done."
             ) from error
-        total = len(record.get("cells", []))
-        if done := int(stated[-1].get("done", 0)):
-            what = "changed" if len(stated) > 1 else "declared"
-            notes.append(
-                f"Margin and contrasts were {what} on {stated[-1].get('time', 'an unknown date')}, when {done} of "
-                f"{total} cells were done already: they may have been chosen with results at hand."
-            )
+        analysis = declared[-1]
+        changes = _late_changes(declared, stated)
+        notes, late = [*changes, *_added(record)], bool(changes)
     elif record.get("cells"):
         notes.append("No margin and no contrasts were declared with this sweep: those of the report are its defaults.")
+        late = True
     if margin is not None and margin != analysis.margin:
-        analysis = replace(analysis, margin=margin)
+        analysis, late = replace(analysis, margin=margin), True
         notes.append(f"The margin of {100 * margin:g} points was given to the report, not declared before the run.")
-    return Declaration(analysis, tuple(notes))
+    return Declaration(analysis, tuple(notes), late)
+
+
+def _late_changes(declared: Sequence[AnalysisConfig], stated: Sequence[dict[str, Any]]) -> list[str]:
+    """A sentence for each statement of margin or contrasts that was made when cells were done; the question is free."""
+    found = []
+    before: AnalysisConfig | None = None
+    for analysis, entry in zip(declared, stated, strict=True):
+        names = ("margin", "logprob_margin", "contrasts")
+        changed = [name for name in names if before is None or getattr(before, name) != getattr(analysis, name)]
+        if changed and (done := int(entry.get("done", 0))):
+            what = "Margin and contrasts were declared" if before is None else f"{' and '.join(changed)} changed"
+            found.append(
+                f"{what[:1].upper() + what[1:]} on {entry.get('time', 'an unknown date')}, when {done} cells of the "
+                "experiment were done already: this may have been chosen with results at hand."
+            )
+        before = analysis
+    return found
+
+
+def _added(record: dict[str, Any]) -> list[str]:
+    """A sentence for each launch that added cells when others were done."""
+    return [
+        f"{one['cells']} cells were added on {one.get('time', 'an unknown date')}, when {one['done']} were done. Where "
+        "that was decided by results, p values are too small."
+        for one in (record.get("added") or [])[1:]
+        if one.get("done")
+    ]
 
 
 def declared_contrasts(
@@ -102,7 +133,7 @@ def declared_contrasts(
     for stated in analysis.contrasts:
         members = _dose_responses(stated, lines) if stated.test == DOSE else _tested(stated, primary)
         found += members or [Declared(stated, _NOTHING, math.nan, missing=_why(stated, primary))]
-    adjusted = holm([one.p for one in found])
+    adjusted = holm([one.p for one in found], total=len(found))
     return [replace(one, holm=p) for one, p in zip(found, adjusted, strict=True)]
 
 
@@ -185,6 +216,7 @@ def _of_contrast(stated: ContrastConfig, contrast: Contrast | None, effect: Effe
         minus=minus,
         family=contrast.family,
         hierarchical=contrast.hierarchical,
+        left_out=contrast.left_out,
     )
 
 
@@ -207,4 +239,6 @@ def _why(stated: ContrastConfig, effects: Sequence[Effect]) -> str:
     known = sorted({one.arm.condition for one in effects})
     if stated.condition not in known:
         return f"no finished cells of the arm {stated.condition} with their clean cells (there are: {', '.join(known)})"
+    if stated.test == AGAINST_ARM:
+        return f"no finished cells of {stated.condition} beside {stated.than} at the same dose, role and benchmark"
     return "no finished cells at that dose, level, role or benchmark"

@@ -44,7 +44,8 @@ def dose_lines(effects: Sequence[Effect], ladder: Sequence[DoseEffect]) -> list[
     """A line for each condition, level and role with two doses or more: over rates at the same copies, over copies at
     the same rate, and over the rungs of ladder arms. Accuracy only.
     """
-    decided = [one for one in effects if one.outcome == ACCURACY and not one.arm.condition.endswith("_ladder")]
+    rungs = {one.arm for one in ladder}
+    decided = [one for one in effects if one.outcome == ACCURACY and one.arm not in rungs]
     found = _lines(decided, RATE, lambda one: one.arm.copies_setting, lambda one: one.arm.rate)
     found += _lines(
         [one for one in decided if one.arm.copies_setting], COPIES, lambda one: one.arm.rate, lambda one: one.copies

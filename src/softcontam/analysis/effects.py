@@ -11,14 +11,14 @@ from typing import Any
 import pandas as pd
 
 from softcontam.analysis.accuracies import ArmAccuracy, arm_accuracies
-from softcontam.analysis.contrasts import contrasts
+from softcontam.analysis.contrasts import contrasts, group_of
 from softcontam.analysis.declared import EFFECT, Declaration, Declared, declaration, declared_contrasts
 from softcontam.analysis.detection import Detected, Similarity, detected, similarities
 from softcontam.analysis.dose_lines import DoseLine, dose_lines
 from softcontam.analysis.estimates import equivalence_p, holm, over_seeds
 from softcontam.analysis.families import FamilySummary, family_summaries
 from softcontam.analysis.halves import Halves, halves
-from softcontam.analysis.intervals import Group, exact_mcnemar, family_clustered, hierarchical_bootstrap
+from softcontam.analysis.intervals import exact_mcnemar, family_clustered, hierarchical_bootstrap
 from softcontam.analysis.items import (
     ACCURACY,
     GENERAL,
@@ -32,10 +32,11 @@ from softcontam.analysis.items import (
     paired_items,
     read_outcomes,
     seed_differences,
+    undecided_groups,
     wanted_pass_at,
 )
 from softcontam.analysis.ladder import DoseEffect, dose_effects
-from softcontam.analysis.notes import mixture_notes, undecided_notes
+from softcontam.analysis.notes import left_out_notes, mixture_notes, parse_notes, undecided_notes
 from softcontam.analysis.pairing import Arm, LoadedCell, Pair, SweepCells, load_sweep
 from softcontam.analysis.records import Baseline, Contrast, Effect
 from softcontam.analysis.texts import item_texts
@@ -156,6 +157,8 @@ def measure_rows(
             differences = seed_differences(paired, outcome)
             effects += _effects(cells.pairs, differences, outcome, margins.get(outcome))
             notes += undecided_notes(differences, outcome)
+            notes += left_out_notes(cells.pairs, undecided_groups(paired, outcome), outcome)
+        notes += parse_notes(effects)
     doses = dose_effects(cells.pairs, items, outcomes)
     lines = dose_lines(effects, doses)
     declared = declared_contrasts(stated.analysis, effects, lines)
@@ -192,10 +195,11 @@ def _effects(
     for one in differences:
         groups[treated[one.cell_id].arm, one.role, one.benchmark].append(one)
     found = []
-    for (arm, role, benchmark), members in groups.items():
+    for (arm, role, benchmark), unordered in groups.items():
+        members = sorted(unordered, key=lambda one: treated[one.cell_id].config.seed)
         cells = [treated[one.cell_id] for one in members]
         deltas = {one.cell_id: one.value - one.baseline for one in members}
-        seeds = [(Group(1.0, one.families, one.family_deltas),) for one in members]
+        seeds = [(group_of(one),) for one in members]
         found.append(
             Effect(
                 arm=arm,

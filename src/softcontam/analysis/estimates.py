@@ -103,12 +103,17 @@ def equivalence_bounds(deltas: Sequence[float]) -> tuple[float, float]:
     return float(bounds.low), float(bounds.high)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment (Holm 1979), in the order given; NaN p values stay NaN and aren't counted."""
+def holm(p_values: Sequence[float], total: int | None = None) -> list[float]:
+    """Holm's step-down adjustment (Holm 1979), in the order given; NaN p values stay NaN.
+
+    Args:
+        total: the number of tests that were planned, those without a p value included, as if these had p = 1. Without
+            it only the p values that there are count.
+    """
     adjusted = [math.nan] * len(p_values)
     order = sorted((i for i, p in enumerate(p_values) if not math.isnan(p)), key=lambda i: p_values[i])
-    running = 0.0
+    running, count = 0.0, len(order) if total is None else total
     for rank, index in enumerate(order):
-        running = max(running, min(1.0, (len(order) - rank) * p_values[index]))
+        running = max(running, min(1.0, (count - rank) * p_values[index]))
         adjusted[index] = running
     return adjusted

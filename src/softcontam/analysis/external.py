@@ -2,10 +2,11 @@
 
 Columns that every table needs: ``condition``, ``benchmark``, ``role`` (seen, held_out, related, general), ``item_id``,
 ``correct`` (true or false, or the share of correct samples; empty where undecided). ``seed``, ``family`` and ``sample``
-are filled in where they lack, and the report says so. Further columns are used where they are there: ``level``,
-``rate``, ``copies`` (rows inserted for the item), ``setup`` (a model or recipe), ``split_benchmark`` (needed where one
-table holds several benchmarks with seen or held-out items), ``parse_ok``, ``finished``, ``output``, ``parsed``,
-``partial``, ``gold_logprob`` and ``gold_tokens``, ``chance``, ``prompt``, ``target``.
+are filled in where they lack, and the report says so. Blanks around names are dropped. Further columns are used where
+they are there: ``level``, ``rate``, ``copies`` (rows inserted for the item), ``setup`` (a model or recipe),
+``split_benchmark`` (needed where one table holds several benchmarks with seen or held-out items), ``parse_ok``,
+``finished``, ``output``, ``parsed``, ``partial``, ``gold_logprob`` and ``gold_tokens``, ``chance``, ``prompt``,
+``target``.
 """
 
 from __future__ import annotations
@@ -13,19 +14,37 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from softcontam.analysis.items import ROLES
 from softcontam.analysis.pairing import CLEAN, Arm, LoadedCell, Missing, Pair, SweepCells
 from softcontam.config import ConditionConfig, Config
-from softcontam.errors import DataError
+from softcontam.errors import DataError, StoreError
 from softcontam.store import Cell, read_parquet
 
 REQUIRED = ("condition", "benchmark", "role", "item_id", "correct")
 _CELL = ["setup", "split_benchmark", "condition", "level", "rate", "seed"]
-_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+_RUN = ["setup", "condition", "level", "rate", "seed"]
+_TEXTS = ("condition", "benchmark", "role", "item_id", "family", "level", "setup", "split_benchmark", "seed")
+_SHARE, _WHOLE = "a share from 0 to 1 (0.05 for 5 %)", "a whole number of at least 0"
+_RANGES: dict[str, tuple[float, float, str]] = {
+    "rate": (0.0, 1.0, _SHARE),
+    "chance": (0.0, 1.0, _SHARE),
+    "partial": (0.0, 1.0, _SHARE),
+    "copies": (0.0, math.inf, _WHOLE),
+    "gold_logprob": (-math.inf, math.inf, "a finite number"),
+    "gold_tokens": (1.0, math.inf, "a number of at least 1"),
+}
+_KNOWN = {
+    *(*_CELL, *REQUIRED, *_RANGES, "role", "family", "seed", "sample", "parse_ok", "finished", "output", "parsed"),
+    *("verdict", "prompt", "target", "cell"),
+}
+_MOST_VALUES, _MOST_TOLD = 100, 12
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
+_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "t": 1.0, "f": 0.0}
 _MISSING_TEXT = ("", "nan", "none", "null", "na")
 
 
@@ -51,8 +70,9 @@ def read_outcomes_table(path: Path, baseline: str = CLEAN) -> ExternalOutcomes:
     """
     table = _read(path)
     if lacking := [name for name in REQUIRED if name not in table]:
-        if len(table.columns) == 1 and ";" in str(table.columns[0]):
-            raise DataError(f"{path} has semicolons between its columns. Save it with commas, or with tabs as .tsv.")
+        for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+            if len(table.columns) == 1 and mark in str(table.columns[0]):
+                raise DataError(f"{path} has {name} between its columns. Save it with commas, or with tabs as .tsv.")
         raise DataError(
             f"{path} lacks the columns {', '.join(lacking)} (it has: {', '.join(map(str, table.columns))}). Rename or "
             f"add them: every row is one item and sample, with {', '.join(REQUIRED)}."
@@ -60,23 +80,32 @@ def read_outcomes_table(path: Path, baseline: str = CLEAN) -> ExternalOutcomes:
     if table.empty:
         raise DataError(f"{path} has no rows.")
     table, notes = _completed(path, table)
-    table["correct"] = _correct(path, table["correct"])
-    for name in ("condition", "benchmark", "role", "item_id", "family", "seed"):
+    table["correct"] = _shares(path, table["correct"])
+    for name in ("condition", "benchmark", "role", "item_id", "family", "seed", "sample"):
         _no_gaps(path, table[name])
-        table[name] = table[name].astype(str)
-    table["seed"], renamed = _seeds(table["seed"])
-    notes += renamed
-    for name in ("rate", "copies", "chance", "gold_logprob", "gold_tokens", "partial"):
+    for name in ("seed", "sample"):
+        table[name], renamed = _numbered(table[name])
+        notes += renamed
+    for name, (low, high, what) in _RANGES.items():
         if name in table:
-            table[name] = _numbers(path, table[name])
+            table[name] = _numbers(path, table[name], low, high, what)
+    for name in ("parse_ok", "finished"):
+        if name in table:
+            table[name] = _shares(path, table[name])
+    if ("gold_logprob" in table) != ("gold_tokens" in table):
+        raise DataError(f"{path} has one of gold_logprob and gold_tokens: give both, or neither.")
+    table["role"] = table["role"].str.lower().str.replace("-", "_")
     _check_roles(path, table)
+    _check_families(path, table)
     _check_baseline(path, table, baseline)
     is_baseline = table["condition"] == baseline
+    _check_one_baseline(path, table[is_baseline], baseline)
     table["level"] = table["level"].astype(object).mask(is_baseline, None)
     table["rate"] = table["rate"].astype(float).mask(is_baseline)  # one baseline for all doses
     table["split_benchmark"] = _split_benchmark(path, table)
     _check_doubles(path, table)
     cells, rows = _cells(table, baseline)
+    notes += _unpaired(path, cells, baseline)
     _check_same_items(path, cells, rows)
     texts = table.reindex(columns=["benchmark", "item_id", "prompt", "target"]).dropna(subset=["prompt"])
     texts = texts.drop_duplicates(["benchmark", "item_id"]).reset_index(drop=True)
@@ -87,14 +116,19 @@ def _read(path: Path) -> pd.DataFrame:
     if not path.is_file():
         state = "is a folder" if path.is_dir() else "does not exist"
         raise DataError(f"{path} {state}. Give a parquet or csv file of per-item results.")
-    if path.suffix == ".parquet":
-        return read_parquet(path)
-    if path.suffix not in (".csv", ".tsv"):
-        raise DataError(f"{path} is neither .parquet nor .csv nor .tsv: save it as one of them.")
+    if path.suffix.lower() == ".parquet":
+        try:
+            return read_parquet(path)
+        except StoreError as error:
+            raise DataError(f"{path} cannot be read as parquet ({error.__cause__}). Save it again.") from error
+    separators = [mark for name, mark in _SEPARATORS.items() if path.name.lower().endswith(name)]
+    if not separators:
+        raise DataError(f"{path} is neither .parquet nor .csv nor .tsv (or .csv.gz, .tsv.gz): save it as one of them.")
+    packed: Literal["gzip"] | None = "gzip" if path.suffix.lower() == ".gz" else None
     try:
-        text = dict.fromkeys(("condition", "benchmark", "role", "item_id", "family", "level", "setup"), str)
-        return pd.read_csv(path, sep="\t" if path.suffix == ".tsv" else ",", dtype=text, keep_default_na=True)
-    except (ValueError, UnicodeDecodeError) as error:
+        # everything as text: an item may be called 007 or NA
+        return pd.read_csv(path, sep=separators[0], compression=packed, dtype=str, keep_default_na=False)
+    except (ValueError, UnicodeDecodeError, OSError) as error:
         raise DataError(
             f"{path} cannot be read as a table ({error}). Save it as csv in UTF-8 or as parquet."
         ) from error
@@ -105,14 +139,18 @@ def _completed(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]
     notes: list[str] = []
     table = table.reset_index(drop=True)
     table = table.astype({name: object for name in table if isinstance(table[name].dtype, pd.CategoricalDtype)})
+    for name in (*_TEXTS, "sample"):
+        if name in table:
+            table[name] = _text(table[name])
     if "seed" not in table:
-        table["seed"] = 0
+        table["seed"] = "0"
         notes.append("The table has no column seed: every condition counts as one training run.")
     if "family" not in table:
         table["family"] = table["item_id"]
         notes.append("The table has no column family: every item counts as its own family, and twins go unnoticed.")
     if "sample" not in table:
         _check_even_samples(path, table)
+        _check_pooled(path, table)
         table["sample"] = table.groupby(
             [name for name in (*_CELL, "benchmark", "role", "item_id") if name in table], dropna=False
         ).cumcount()
@@ -124,29 +162,44 @@ def _completed(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]
     return table, notes
 
 
-def _seeds(values: pd.Series[Any]) -> tuple[pd.Series[int], list[str]]:
-    """Seeds as whole numbers; names of runs are numbered in their order, which is said."""
+def _text(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Names without blanks around them, whole numbers without a decimal point; None where there is nothing."""
+
+    def named(value: Any) -> str | None:
+        if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+            return None
+        text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+        return text or None
+
+    return pd.Series([named(value) for value in values], index=values.index, dtype=object, name=values.name)
+
+
+def _numbered(values: pd.Series[Any]) -> tuple[pd.Series[int], list[str]]:
+    """Seeds or samples as whole numbers; other names are numbered in their order, which is said."""
     numbers = pd.to_numeric(values, errors="coerce")
     if numbers.notna().all() and (numbers % 1 == 0).all():
         return numbers.astype(int), []
-    names = list(dict.fromkeys(values))
-    told = ", ".join(f"{name} is {number}" for number, name in enumerate(names))
-    return values.map({name: number for number, name in enumerate(names)}).astype(int), [
-        f"Seeds were numbered: {told}."
-    ]
+    names = {name: number for number, name in enumerate(dict.fromkeys(values))}
+    told = [f"{name} is {number}" for name, number in names.items()]
+    more = f" and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+    note = f"The column {values.name} was numbered: {', '.join(told[:_MOST_TOLD])}{more}."
+    return values.map(names).astype(int), [note]
 
 
-def _numbers(path: Path, values: pd.Series[Any]) -> pd.Series[float]:
-    """A column of numbers; empty cells are NaN."""
+def _numbers(path: Path, values: pd.Series[Any], low: float, high: float, what: str) -> pd.Series[float]:
+    """A column of finite numbers within a range; empty cells are NaN."""
     numbers = pd.to_numeric(values, errors="coerce").astype(float)
-    bad = numbers.isna() & values.notna() & ~values.astype(str).str.strip().str.lower().isin(_MISSING_TEXT)
+    empty = values.isna() | values.astype(str).str.strip().str.lower().isin(_MISSING_TEXT)
+    bad = ~empty & ~(np.isfinite(numbers) & (numbers >= low) & (numbers <= high))
+    if what == _WHOLE:
+        bad |= ~empty & (numbers % 1 != 0)
     if bad.any():
         row = int(bad.to_numpy().argmax())
         raise DataError(
-            f"{_place(path, row)}: {values.name} is {str(values.iloc[row])!r}, not a number. Write 0.05 for 5 % of "
-            "rows, and leave it empty where there is none."
+            f"{_place(path, row)}: {values.name} is {str(values.iloc[row])!r}. It has to be {what}; leave it empty "
+            "where there is none."
         )
-    return numbers
+    return numbers.mask(empty)
 
 
 def _check_even_samples(path: Path, table: pd.DataFrame) -> None:
@@ -163,7 +216,74 @@ def _check_even_samples(path: Path, table: pd.DataFrame) -> None:
         )
 
 
-def _correct(path: Path, values: pd.Series[Any]) -> pd.Series[float]:
+def _check_pooled(path: Path, table: pd.DataFrame) -> None:
+    """Without numbered samples, a column with the same several values in every item tells runs apart, not samples."""
+    run = [name for name in (*_CELL, "benchmark", "role", "item_id") if name in table]
+    groups = table.groupby(run, sort=False, dropna=False)
+    if int(groups.size().max()) < 2:
+        return
+    for name in table.columns:
+        if name in _KNOWN or table[name].nunique(dropna=False) > _MOST_VALUES:
+            continue
+        values = {tuple(sorted(map(str, members))) for _, members in groups[name]}
+        if len(values) == 1 and len(names := set(values.pop())) > 1:
+            raise DataError(
+                f"{path} has several rows of each item, told apart by {name} ({', '.join(sorted(names))}). If these "
+                "are models, recipes or checkpoints, call the column setup or keep one of them; if they are samples, "
+                "call it sample."
+            )
+
+
+def _check_families(path: Path, table: pd.DataFrame) -> None:
+    """An item belongs to one family in all runs, and has one role in each."""
+    families = table.groupby(["benchmark", "item_id"], sort=False)["family"].transform("nunique")
+    if (families > 1).any():
+        one = table[families > 1].iloc[0]
+        same = table[(table["benchmark"] == one["benchmark"]) & (table["item_id"] == one["item_id"])]
+        raise DataError(
+            f"{path}: item {one['item_id']!r} of {one['benchmark']} has several families "
+            f"({', '.join(map(repr, dict.fromkeys(same['family'])))}). An item has one family in all runs."
+        )
+    roles = table.groupby([*_RUN, "benchmark", "item_id"], sort=False, dropna=False)["role"].transform("nunique")
+    if (roles > 1).any():
+        row = int((roles > 1).to_numpy().argmax())
+        one = table.iloc[row]
+        raise DataError(
+            f"{_place(path, row)}: item {one['item_id']!r} of {one['benchmark']} has several roles in condition "
+            f"{one['condition']}, seed {one['seed']}. An item has one role in a run."
+        )
+
+
+def _unpaired(path: Path, cells: SweepCells, baseline: str) -> list[str]:
+    """Notes on runs of the baseline that an arm lacks, and on seen items that no arm covers."""
+    if not cells.pairs:
+        raise DataError(
+            f"{path}: no condition has a seed in common with {baseline}. An arm and its baseline of the same seed are "
+            "paired: give both the same seed."
+        )
+    seeds: dict[Arm, set[int]] = {}
+    for one in cells.done:
+        seeds.setdefault(one.arm, set()).add(one.config.seed)
+    notes = []
+    for arm, found in seeds.items():
+        clean = [
+            members
+            for other, members in seeds.items()
+            if other.condition == CLEAN and (other.setup, other.split_benchmark) == (arm.setup, arm.split_benchmark)
+        ]
+        if lacking := sorted(set().union(*clean) - found):
+            notes.append(
+                f"{arm.condition} has no runs of the seeds {', '.join(map(str, lacking))} that {baseline} has."
+            )
+    for one in cells.done:
+        if one.metrics.get("covered_items") == 0 and not one.is_clean:
+            notes.append(
+                f"No seen item of {one.arm.condition}, seed {one.config.seed}, has copies above 0: none is compared."
+            )
+    return notes
+
+
+def _shares(path: Path, values: pd.Series[Any]) -> pd.Series[float]:
     """Results as numbers from 0 to 1; NaN where undecided."""
     texts = values.astype(str).str.strip().str.lower()
     numbers = pd.to_numeric(texts.map(lambda text: _WORDS.get(text, text)), errors="coerce").astype(float)
@@ -172,15 +292,15 @@ def _correct(path: Path, values: pd.Series[Any]) -> pd.Series[float]:
     if bad.any():
         row = int(bad.to_numpy().argmax())
         raise DataError(
-            f"{_place(path, row)}: correct is {str(values.iloc[row])!r}. Write true or false, 1 or 0, or a share "
-            "between them; leave it empty where undecided."
+            f"{_place(path, row)}: {values.name} is {str(values.iloc[row])!r}. Write true or false, 1 or 0, or a "
+            "share between them; leave it empty where undecided."
         )
     return numbers.mask(undecided)
 
 
 def _place(path: Path, row: int) -> str:
-    """A row as an editor counts lines, or as a table without lines counts rows."""
-    return f"{path} row {row + 1}" if path.suffix == ".parquet" else f"{path} line {row + 2}"
+    """A row of the data, the header not counted; a cell with line breaks makes lines of a file another matter."""
+    return f"{path} row {row + 1}"
 
 
 def _no_gaps(path: Path, values: pd.Series[Any]) -> None:
@@ -206,15 +326,33 @@ def _check_baseline(path: Path, table: pd.DataFrame, baseline: str) -> None:
             f"{path} has no rows of condition {baseline!r} (there are: {', '.join(conditions)}). Say which one the "
             "others are compared with: baseline=NAME."
         )
+    if baseline != CLEAN and CLEAN in conditions:
+        raise DataError(
+            f"{path} has a condition called {CLEAN} beside the baseline {baseline}: {CLEAN} is what the report calls "
+            f"the baseline. Rename that condition, or pass baseline={CLEAN}."
+        )
     if len(conditions) == 1:
         raise DataError(f"{path} has no condition beside {baseline!r}: there is nothing to compare.")
+
+
+def _check_one_baseline(path: Path, rows: pd.DataFrame, baseline: str) -> None:
+    """The baseline stands once for all doses and levels."""
+    key = ["setup", "seed", "benchmark", "role", "item_id", "sample"]
+    for name in ("rate", "level"):
+        several = rows.groupby(key, sort=False, dropna=False)[name].transform("nunique", dropna=False) > 1
+        if several.any():
+            found = ", ".join(map(str, dict.fromkeys(rows.loc[several, name])))
+            raise DataError(
+                f"{path} repeats the baseline {baseline} for several values of {name} ({found}). It has no dose and no "
+                f"level and serves all arms of its seed: give its rows once, with {name} empty."
+            )
 
 
 def _split_benchmark(path: Path, table: pd.DataFrame) -> pd.Series[str]:
     """The benchmark that each row's arm is about: its own where the table has only one that is split."""
     if "split_benchmark" in table:
         _no_gaps(path, table["split_benchmark"])
-        return table["split_benchmark"].astype(str)
+        return table["split_benchmark"]
     of_setup = {}
     for setup, members in table.groupby("setup", sort=False):
         split = members.loc[members["role"].isin(("seen", "held_out")), "benchmark"].unique()
@@ -325,7 +463,7 @@ def _metrics(members: pd.DataFrame) -> dict[str, object]:
         found["chance"] = {"/".join(key): float(value) for key, value in zip(means.index, means, strict=True)}
     if "copies" in members:
         seen = members[members["role"] == "seen"].drop_duplicates("item_id")["copies"]
-        if (seen > 0).any():
+        if len(seen):
             found |= {"inserted_rows": int(seen.sum()), "covered_items": int((seen > 0).sum())}
     return found
 
@@ -341,13 +479,6 @@ def _outcome_rows(table: pd.DataFrame) -> pd.DataFrame:
     rows["copies"] = rows["copies"].fillna((rows["role"] == "seen").astype(int)).astype(int)
     for name in ("gold_logprob", "gold_tokens", "partial"):
         rows[name] = rows[name].astype(float)
-    for name in ("parse_ok", "finished"):
-        rows[name] = rows[name].map(_flag).astype("boolean")
+    rows["parse_ok"] = rows["parse_ok"].astype(float)
     rows["verdict"] = rows["verdict"].astype(object)
     return rows
-
-
-def _flag(value: object) -> bool | None:
-    if value is None or (isinstance(value, float) and math.isnan(value)) or str(value).lower() in _MISSING_TEXT:
-        return None
-    return bool(_WORDS.get(str(value).strip().lower(), 0.0)) if isinstance(value, str) else bool(value)

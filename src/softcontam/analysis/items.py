@@ -41,7 +41,8 @@ class SeedDifference:
     ``value`` and ``baseline`` are means over families in the unit of the outcome; parse rates are shares of outputs;
     ``undecided`` counts items that were left out because the outcome is null on either side. ``families`` (names, with
     their benchmark) and ``family_deltas`` have shape (n_families,), ``items`` and ``clean_items`` (n_items,): the
-    outcome of each item in the arm and in the clean cell.
+    outcome of each item in the arm and in the clean cell, whose ids and families are ``item_ids`` and
+    ``item_families``.
     """
 
     cell_id: str
@@ -59,6 +60,8 @@ class SeedDifference:
     family_deltas: NDArray[np.float64] = field(repr=False)
     items: NDArray[np.float64] = field(repr=False)
     clean_items: NDArray[np.float64] = field(repr=False)
+    item_ids: NDArray[Any] = field(repr=False)
+    item_families: NDArray[Any] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -181,9 +184,26 @@ def seed_differences(paired: pd.DataFrame, outcome: str) -> list[SeedDifference]
                 family_deltas=(within[both[0]] - within[both[1]]).to_numpy(float),
                 items=members[both[0]].to_numpy(float),
                 clean_items=members[both[1]].to_numpy(float),
+                item_ids=members["item_id"].to_numpy(str),
+                item_families=np.array([f"{benchmark}/{family}" for family in members["family"]]),
             )
         )
     return found
+
+
+def undecided_groups(paired: pd.DataFrame, outcome: str) -> list[tuple[str, str, str, int]]:
+    """Cell, role, benchmark and number of items of the groups in which no item is decided on both sides.
+
+    Only of benchmarks and roles on which the outcome is decided in another cell: elsewhere it isn't scored at all.
+    """
+    decided = paired[outcome].notna()
+    scored = set(paired[decided].groupby(_GROUP[1:], observed=True).size().index)
+    counts = decided.groupby([paired[name] for name in _GROUP], observed=True).agg(["sum", "size"])
+    return [
+        (str(cell), str(role), str(benchmark), int(size))
+        for (cell, role, benchmark), found, size in zip(counts.index, counts["sum"], counts["size"], strict=True)
+        if not found and (role, benchmark) in scored
+    ]
 
 
 def cell_means(items: pd.DataFrame, outcome: str) -> list[CellMean]:

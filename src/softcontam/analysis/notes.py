@@ -6,9 +6,32 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from softcontam.analysis.items import SeedDifference
+from softcontam.analysis.items import ACCURACY, SeedDifference
 from softcontam.analysis.pairing import Pair
+from softcontam.analysis.records import Effect
 from softcontam.mixture.matching import Matching
+
+PARSED_ALIKE = 0.05
+"""Difference in the share of parsed outputs beyond which two arms' accuracies may differ by format alone."""
+
+
+def parse_rates_differ(effect: Effect) -> bool:
+    """Whether an arm's outputs were parsed more or less often than the clean arm's; False where that isn't known."""
+    return effect.outcome == ACCURACY and abs(effect.parse_rate - effect.baseline_parse_rate) > PARSED_ALIKE
+
+
+def parse_notes(effects: Sequence[Effect]) -> list[str]:
+    """A sentence on the arms whose outputs were parsed at another rate than the clean arm's."""
+    found = [
+        f"{one.arm.condition}{f' ({one.arm.level})' if one.arm.level else ''} on {one.benchmark} ({one.role}): "
+        f"{100 * one.parse_rate:.1f} % against {100 * one.baseline_parse_rate:.1f} %"
+        for one in effects
+        if parse_rates_differ(one)
+    ]
+    if not found:
+        return []
+    text = "Outputs were parsed at other rates than in the clean arm, which moves accuracy by itself"
+    return [f"{text}: {'; '.join(found)}."]
 
 
 def undecided_notes(differences: Sequence[SeedDifference], outcome: str) -> list[str]:
@@ -20,6 +43,20 @@ def undecided_notes(differences: Sequence[SeedDifference], outcome: str) -> list
         f"{outcome} is undecided for {count} item results of {benchmark} ({role}); they were left out of both arms."
         for (benchmark, role), count in counts.items()
         if count
+    ]
+
+
+def left_out_notes(pairs: Sequence[Pair], groups: Sequence[tuple[str, str, str, int]], outcome: str) -> list[str]:
+    """A sentence for each seed that is left out of an effect because no item of it is decided on both sides.
+
+    Args:
+        groups: of :func:`softcontam.analysis.items.undecided_groups`.
+    """
+    treated = {pair.treated.cell.id: pair.treated for pair in pairs}
+    return [
+        f"Seed {treated[cell].config.seed} of {treated[cell].arm.condition} is left out of {outcome} on {benchmark} "
+        f"({role}): none of its {count} items is decided on both sides."
+        for cell, role, benchmark, count in groups
     ]
 
 

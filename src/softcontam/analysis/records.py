@@ -55,7 +55,8 @@ class Contrast:
     """A difference of two effects, seed by seed.
 
     ``kind``: ``DID`` (seen - held-out) and ``GAP`` (held-out - related) are of one arm, ``AGAINST`` is the arm minus
-    another one, by default that of exact duplicates (``minus_arm``), in one ``role``.
+    another one, by default that of exact duplicates (``minus_arm``), in one ``role`` and on the items that both have;
+    ``left_out`` is the most items of a seed that only one of them has.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Contrast:
     minus_arm: Arm | None = None
     family: Interval = NO_INTERVAL
     hierarchical: Interval = NO_INTERVAL
+    left_out: int = 0
 
 
 @dataclass(frozen=True)

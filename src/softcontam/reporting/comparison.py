@@ -141,7 +141,10 @@ def _sides(first: SweepEffects, second: SweepEffects) -> Iterator[Block]:
         yield Heading(f"{'First' if place == 1 else 'Second'}: {sweep.experiment}")
         if sweep.declared:
             yield Verdicts(
-                [(verdict_of(one, sweep.primary_margin), sentence(one, sweep.primary_margin)) for one in sweep.declared]
+                [
+                    (verdict_of(one, sweep.primary_margin), sentence(one, sweep.primary_margin, sweep.declaration.late))
+                    for one in sweep.declared
+                ]
             )
         else:
             yield Bullets(headlines(sweep))

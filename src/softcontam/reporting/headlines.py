@@ -21,13 +21,18 @@ def headlines(measured: SweepEffects) -> list[str]:
     effects = measured.of(measured.primary)
     missing = gaps(measured)
     if not effects:
-        return ["No effect can be measured yet: no arm has both its own cell and its clean cell done.", *missing]
+        why = (
+            "no item is decided both in an arm and in its clean cell"
+            if measured.cells.pairs
+            else "no arm has both its own cell and its clean cell done"
+        )
+        return [f"No effect can be measured yet: {why}.", *missing]
     contexts = list(dict.fromkeys((one.arm.split_benchmark, one.arm.setup) for one in effects))
     sentences: list[str] = []
     for split, setup in contexts:
         top = highest_dose([one for one in effects if (one.arm.split_benchmark, one.arm.setup) == (split, setup)])
         found = _conditions(top, split, duplicates=True)
-        found += _transfer(top, measured.margin) + _conditions(top, split, duplicates=False)
+        found += _transfer(top, measured.margins.get(measured.primary)) + _conditions(top, split, duplicates=False)
         prefix = f"{split}{f' ({setup})' if setup else ''}: " if len(contexts) > 1 else ""
         sentences += [prefix + sentence for sentence in (found[:1] if len(contexts) > 1 else found)]
     return sentences[: MOST - len(missing)] + missing
@@ -55,11 +60,19 @@ def _one_level(held_out: Effect, seen: Sequence[Effect]) -> str:
     size = wording.amount(estimate, unit)
     beside = "".join(f"; on seen items {wording.amount(one.estimate, unit)}" for one in seen)
     count = wording.seeds(estimate.n)
-    if estimate.shown:
+    if _stands(held_out):
         return _opened(dose, f"{name} moved held-out {unit.outcome} by {size}{beside} ({count}).")
+    if estimate.shown:
+        told = "has an interval that excludes 0, but not after Holm's adjustment over all effects"
+        return _opened(dose, f"the effect of {name} on held-out {unit.outcome} {told}: {size}{beside} ({count}).")
     return _opened(
         dose, f"an effect of {name} on held-out {unit.outcome} is not shown: {size}{beside} ({_why(held_out)})."
     )
+
+
+def _stands(effect: Effect) -> bool:
+    """Whether the effect is shown after Holm's adjustment over all effects, as nothing was declared."""
+    return effect.holm < wording.SIGNIFICANCE
 
 
 def _opened(dose: str, rest: str) -> str:
@@ -78,7 +91,7 @@ def _several_levels(held_out: Sequence[Effect]) -> str:
     unit = unit_of(held_out[0].outcome)
     name = wording.CONDITIONS.get(held_out[0].arm.condition, held_out[0].arm.condition)
     low, high = (pick(one.estimate.mean for one in held_out) for pick in (min, max))
-    shown = sum(one.estimate.shown for one in held_out)
+    shown = sum(_stands(one) for one in held_out)
     return _opened(
         _dose(held_out[0]),
         f"{name} of {len(held_out)} levels changed held-out {unit.outcome} by "
@@ -87,20 +100,21 @@ def _several_levels(held_out: Sequence[Effect]) -> str:
     )
 
 
-def _transfer(top: Sequence[Effect], margin: float) -> list[str]:
+def _transfer(top: Sequence[Effect], margin: float | None) -> list[str]:
     """One sentence for each related benchmark, over the arms that hold duplicates."""
     related = [one for one in top if one.role == RELATED and one.arm.condition in _DUPLICATES]
     sentences = []
     for name in dict.fromkeys(one.benchmark for one in related):
         members = [one for one in related if one.benchmark == name]
         unit, of = unit_of(members[0].outcome), f"of {len(members)} arms with duplicates"
-        shown = sum(one.estimate.shown for one in members)
+        shown = sum(_stands(one) for one in members)
         within = sum(wording.equivalent(one, margin) for one in members)
         low, high = (wording.number(pick(m.estimate.mean for m in members), unit, True) for pick in (min, max))
         sizes = low if low == high else f"{low} to {high}"
         text = f"On the related benchmark {name} a change is shown for {shown} {of} ({sizes} {unit.noun})"
         if within:
-            text += f"; for {within} no transfer beyond ±{100 * margin:g} points, by equivalence test"
+            bound = f"±{wording.number(margin or 0.0, unit)} {unit.noun}"
+            text += f"; for {within} it lies within {bound} by equivalence test (undeclared, unadjusted)"
         if wording.near_chance(members[0], margin):
             text += (
                 f"; its clean accuracy ({wording.percent(members[0].baseline)} %) is near chance, so it can say little"

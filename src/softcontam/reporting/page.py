@@ -55,7 +55,10 @@ def _answer(measured: SweepEffects) -> Iterator[Block]:
     if measured.declared:
         yield Verdicts(
             [
-                (verdict_of(one, measured.primary_margin), sentence(one, measured.primary_margin))
+                (
+                    verdict_of(one, measured.primary_margin),
+                    sentence(one, measured.primary_margin, measured.declaration.late),
+                )
                 for one in measured.declared
             ]
         )
@@ -81,8 +84,9 @@ def _declared(measured: SweepEffects) -> Iterator[Block]:
     if measured.declared:
         tested = sum(not math.isnan(one.p) for one in measured.declared)
         yield Paragraph(
-            f"{len(measured.declared)} contrasts, {tested} with a test; p (Holm) is adjusted over these. Verdicts "
-            "follow p (Holm) at 5 %."
+            f"{len(measured.declared)} contrasts, {tested} with a test; p (Holm) is adjusted over all of them, those "
+            "without a test included. Verdicts follow p (Holm) at 5 %."
+            + (" Not all cells are done: these are interim figures." if measured.cells.unfinished else "")
         )
         yield tables.declared(measured)
     else:

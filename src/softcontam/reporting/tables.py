@@ -58,10 +58,10 @@ def effects(measured: SweepEffects, outcome: str) -> Table:
         *(("parsed %", "clean parsed %", "chance %") if scored else ()),
         *("items", "families", "seeds"),
     )
-    return Table(header, [_effect_row(one, measured.margin) for one in measured.of(outcome)], _WORDS)
+    return Table(header, [_effect_row(one, measured.margins.get(outcome)) for one in measured.of(outcome)], _WORDS)
 
 
-def _effect_row(one: Effect, margin: float) -> list[str]:
+def _effect_row(one: Effect, margin: float | None) -> list[str]:
     unit, estimate = unit_of(one.outcome), one.estimate
     rates = [percent(share) for share in (one.parse_rate, one.baseline_parse_rate, one.chance)]
     return [

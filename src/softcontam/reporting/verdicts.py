@@ -7,15 +7,17 @@ import math
 from softcontam.analysis.declared import AGAINST_ARM, EFFECT, NO_TRANSFER, Declared
 from softcontam.analysis.dose_lines import COPIES, RATE
 from softcontam.analysis.estimates import Estimate
+from softcontam.analysis.notes import parse_rates_differ
 from softcontam.analysis.pairing import Arm
 from softcontam.analysis.records import DID, Effect
 from softcontam.reporting import wording
 from softcontam.reporting.wording import ROLE_NAMES, SIGNIFICANCE, Unit, unit_of
 
 SHOWN, UNADJUSTED, NOT_SHOWN = "shown", "not after Holm", "not shown"
-EQUIVALENT, MISSING = "no transfer", "not measured"
+EQUIVALENT, WITHIN, MISSING = "no transfer", "within the margin", "not measured"
 """The verdicts on a declared contrast. ``UNADJUSTED``: its own interval excludes 0, but not after Holm's adjustment.
-Nothing is ever called absent but by an equivalence test."""
+Nothing is ever called absent but by an equivalence test; ``WITHIN``: a change is there, but smaller than the
+margin."""
 
 
 def verdict_of(one: Declared, margin: float) -> str:
@@ -23,14 +25,20 @@ def verdict_of(one: Declared, margin: float) -> str:
     if one.missing:
         return MISSING
     if one.stated.test == NO_TRANSFER:
-        return EQUIVALENT if one.holm < SIGNIFICANCE and not _hardly_tests(one, margin) else NOT_SHOWN
+        if not one.holm < SIGNIFICANCE or _hardly_tests(one, margin):
+            return NOT_SHOWN
+        return WITHIN if one.estimate.shown else EQUIVALENT
     if one.holm < SIGNIFICANCE:
         return SHOWN
     return UNADJUSTED if one.estimate.shown else NOT_SHOWN
 
 
-def sentence(one: Declared, margin: float) -> str:
-    """What a declared contrast found, in one or two sentences with numbers."""
+def sentence(one: Declared, margin: float, late: bool = False) -> str:
+    """What a declared contrast found, in one or two sentences with numbers.
+
+    Args:
+        late: whether margin and contrasts were chosen when results were there.
+    """
     stated = one.stated
     if one.missing or one.effect is None:
         if one.line is not None:
@@ -40,9 +48,12 @@ def sentence(one: Declared, margin: float) -> str:
         return f"{wording.CONDITIONS.get(stated.condition, stated.condition)}{level}, {what}: {one.missing}."
     unit = unit_of(one.effect.outcome)
     if stated.test == NO_TRANSFER:
-        return _transfer_sentence(one, one.effect, margin)
+        text = _transfer_sentence(one, one.effect, margin)
+        return text + (" The margin was chosen when results were there." if late else "") + _parsed(one, margin)
     text = f"{_subject(one, one.effect, margin)} {wording.amount(one.estimate, unit)}{_judged(one)}"
-    return text + _power(one, unit, margin)
+    if one.left_out:
+        text += f" On the items that both arms cover; up to {one.left_out} of a seed are left out."
+    return text + _power(one, unit, margin) + _parsed(one, margin)
 
 
 def _subject(one: Declared, effect: Effect, margin: float) -> str:
@@ -78,6 +89,8 @@ def _transfer_sentence(one: Declared, effect: Effect, margin: float) -> str:
     figures = f"{wording.amount(one.estimate, unit)}{_judged(one, 'TOST')}"
     if verdict_of(one, margin) == EQUIVALENT:
         return f"{name}: no transfer to {place} beyond {bound}{at}, by equivalence test: {figures}"
+    if verdict_of(one, margin) == WITHIN:
+        return f"{name}: a change on {place}{at} is there, and smaller than {bound} by equivalence test: {figures}"
     change = f"{wording.number(one.estimate.mean, unit, signed=True)} {unit.noun}"
     text = f"{name}: whether {place} stays within {bound}{at} is open: {change}"
     if not math.isnan(one.inner.low):
@@ -86,9 +99,10 @@ def _transfer_sentence(one: Declared, effect: Effect, margin: float) -> str:
         text += f"; the 90 % interval {inner} that the equivalence test looks at is {'' if inside else 'not '}inside"
     text += _judged(one, "TOST")
     if wording.near_chance(effect, margin):
+        known = "unknown" if math.isnan(effect.chance) else f"{wording.percent(effect.chance)} %"
         text += (
-            f" The clean arm stands at {wording.percent(effect.baseline)} %, near chance "
-            f"({wording.percent(effect.chance)} %): such a benchmark could hardly show a change."
+            f" The clean arm stands at {wording.percent(effect.baseline)} %, near chance ({known}) or 0: such a "
+            "benchmark could hardly show a change."
         )
     elif wording.near_ceiling(effect, margin):
         text += f" The clean arm stands at {wording.percent(effect.baseline)} %, near the ceiling."
@@ -123,9 +137,17 @@ def _dose_sentence(one: Declared, margin: float) -> str:
 def _judged(one: Declared, test: str = "") -> str:
     """Seeds and p values in brackets, then the full stop."""
     if one.estimate.note:
-        return f" ({wording.seeds(one.estimate.n)}: no interval and no test)."
+        return f" ({one.estimate.note})."
     p = f"{test} p {wording.p_value(one.p)}".strip()
     return f" ({wording.seeds(one.estimate.n)}, {p}, Holm {wording.p_value(one.holm)})."
+
+
+def _parsed(one: Declared, margin: float) -> str:
+    """Parse rates that differ between the arms: the format may then be what differs, not what is known."""
+    if one.effect is None or not parse_rates_differ(one.effect):
+        return ""
+    rates = (wording.percent(rate) for rate in (one.effect.parse_rate, one.effect.baseline_parse_rate))
+    return " Outputs parsed: {} % against {} % in the clean arm.".format(*rates)
 
 
 def _power(one: Declared, unit: Unit, margin: float) -> str:

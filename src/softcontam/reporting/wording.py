@@ -27,6 +27,9 @@ CONDITIONS = {
 }
 ROLE_NAMES = {SEEN: "seen", HELD_OUT: "held-out", RELATED: "related", GENERAL: "general (control)"}
 SIGNIFICANCE = 0.05
+FLOOR = 0.05
+"""Distance of the clean arm from chance or ceiling below which a change could hardly be seen, however tight the margin.
+"""
 
 
 @dataclass(frozen=True)
@@ -115,23 +118,27 @@ def seeds(n: int) -> str:
     return f"{n} seed" if n == 1 else f"{n} seeds"
 
 
-def near_chance(effect: Effect, margin: float) -> bool:
-    """Whether the clean arm stands so near chance that the benchmark can hardly show a change."""
-    return effect.outcome == ACCURACY and effect.baseline - effect.chance < margin
+def near_chance(effect: Effect, margin: float | None) -> bool:
+    """Whether the clean arm stands so near chance that the benchmark can hardly show a change.
+
+    Chance that isn't known counts as 0: a benchmark at 1 % can show no loss, whatever chance may be.
+    """
+    chance = 0.0 if math.isnan(effect.chance) else effect.chance
+    return effect.outcome == ACCURACY and effect.baseline - chance < max(margin or 0.0, FLOOR)
 
 
-def near_ceiling(effect: Effect, margin: float) -> bool:
+def near_ceiling(effect: Effect, margin: float | None) -> bool:
     """Whether the clean arm stands so high that a gain has hardly any room."""
-    return effect.outcome == ACCURACY and 1 - effect.baseline < margin
+    return effect.outcome == ACCURACY and 1 - effect.baseline < max(margin or 0.0, FLOOR)
 
 
-def equivalent(effect: Effect, margin: float) -> bool:
-    """Whether TOST puts the effect within the margin, on a benchmark where a change could have been seen."""
+def equivalent(effect: Effect, margin: float | None) -> bool:
+    """Whether TOST puts the effect within its outcome's margin, on a benchmark where a change could have been seen."""
     at_an_end = near_chance(effect, margin) or near_ceiling(effect, margin)
-    return effect.equivalence < SIGNIFICANCE and not at_an_end
+    return margin is not None and effect.equivalence < SIGNIFICANCE and not at_an_end
 
 
-def verdict(effect: Effect, margin: float) -> str:
+def verdict(effect: Effect, margin: float | None) -> str:
     """What a reader may conclude from one row of the effects table: a verdict only where the effect was declared.
 
     An undeclared one has no adjusted p value, so that all that is said of it is whether its interval excludes 0.
@@ -144,8 +151,9 @@ def verdict(effect: Effect, margin: float) -> str:
         text = "shown"
     else:
         text = "not after Holm" if effect.estimate.shown else "not shown"
-    if equivalent(effect, margin):
-        text += f", within ±{100 * margin:g} points"
+    if margin is not None and equivalent(effect, margin):
+        unit = unit_of(effect.outcome)
+        text += f", within ±{number(margin, unit)} {unit.noun}"
     if near_chance(effect, margin):
         text += ", clean arm near chance"
     if near_ceiling(effect, margin):
