@@ -24,7 +24,7 @@ from softcontam.environment import environment
 from softcontam.evaluation import asked_items, evaluate
 from softcontam.mixture import Mixture, family_table
 from softcontam.models import BaseModel, load_base
-from softcontam.reporting.tracking import tracked
+from softcontam.reporting.tracking import Tracker, tracked
 from softcontam.store import Cell, told_when_full, write_atomically, write_parquet, write_text
 from softcontam.training import TrainingResult, adapted, train
 
@@ -48,7 +48,7 @@ def run_cell(cell: Cell) -> bool:
                 write_parquet(cell.folder / "families.parquet", families)
                 write_parquet(cell.folder / "items.parquet", asked_items(experiment.arm.item_sets))
                 with adapted(experiment.base, config.train, config.seeds.training or 0) as model:
-                    training = _train(cell, experiment, model, config)
+                    training = _train(cell, experiment, model, config, tracker)
                     shutil.rmtree(cell.folder / "mixture", ignore_errors=True)
                     begun = time.monotonic()
                     outcomes = evaluate(
@@ -106,7 +106,7 @@ def _base(settings: str) -> BaseModel:
     return load_base(ModelConfig(**json.loads(settings)))
 
 
-def _train(cell: Cell, experiment: Experiment, model: PeftModel, config: Config) -> TrainingResult:
+def _train(cell: Cell, experiment: Experiment, model: PeftModel, config: Config, tracker: Tracker) -> TrainingResult:
     """Train, or take up the adapter that an earlier attempt finished."""
     adapter, record = cell.folder / "adapter", cell.folder / "train_log.jsonl"
     if adapter.is_dir() and record.is_file():
@@ -125,6 +125,7 @@ def _train(cell: Cell, experiment: Experiment, model: PeftModel, config: Config)
         checkpoints,
         in_order,
         inserted=experiment.mixture.inserted,
+        tell=tracker.record,
     )
     write_text(record, "".join(json.dumps(line) + "\n" for line in training.log))
     write_atomically(adapter, lambda staged: model.save_pretrained(staged, save_embedding_layers=False))

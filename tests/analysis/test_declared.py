@@ -283,7 +283,7 @@ def test_no_transfer_is_not_claimed_at_the_floor_where_chance_is_unknown(tmp_pat
     assert math.isnan(floor.effect.chance)
     assert floor.holm < 0.05
     assert verdict_of(floor, 0.05) == NOT_SHOWN
-    assert "near chance (unknown) or 0" in sentence(floor, 0.05)
+    assert "near 0 (chance is not known)" in sentence(floor, 0.05)
 
 
 def test_log_probability_is_held_against_its_own_margin_in_its_own_unit(tmp_path: Path) -> None:

@@ -198,6 +198,18 @@ class TestEnd:
         assert run.logged[0][0]["train/inserted_token_accuracy"] == 0.25
         assert run.axes["train/*"] == "train/step"
 
+    def test_curves_can_be_watched_and_are_not_logged_twice(
+        self, wandb_config: Config, cell: Cell, captured: dict[str, Any]
+    ) -> None:
+        with tracked(wandb_config, cell) as tracker:
+            lines = sorted(LOG, key=lambda line: int(line["step"]))
+            for line in lines[:2]:
+                tracker.record(line)
+            run: FakeRun = captured["run"]
+            assert [step for _, step in run.logged] == [0, 1]
+            tracker.finish(lines, METRICS, outcomes())
+        assert [step for _, step in run.logged] == [0, 1, 2, None]
+
     def test_totals_of_the_training_are_no_point_of_a_curve(
         self, wandb_config: Config, cell: Cell, captured: dict[str, Any]
     ) -> None:

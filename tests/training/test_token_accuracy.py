@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,15 @@ def _same(ours: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor]) -> boo
 
 
 def _trained(
-    base: BaseModel, recipe: TrainConfig, folder: Path, inserted: tuple[int, ...] = SLOTS
+    base: BaseModel,
+    recipe: TrainConfig,
+    folder: Path,
+    inserted: tuple[int, ...] = SLOTS,
+    tell: Callable[[dict[str, Any]], None] | None = None,
 ) -> tuple[dict[str, torch.Tensor], list[dict[str, Any]], torch.Tensor]:
     """Weights, log, and the next random numbers, of 20 rows trained on."""
     with adapted(base, recipe, 1) as model:
-        result = train(base, model, dataset(rows(base, 20)), recipe, 1, folder, inserted=inserted)
+        result = train(base, model, dataset(rows(base, 20)), recipe, 1, folder, inserted=inserted, tell=tell)
         return _weights(model), result.log, torch.rand(4)
 
 
@@ -111,14 +116,20 @@ def test_a_resumed_run_has_the_weights_and_records_of_an_unbroken_one(
             raise _Killed
         return original(self, *args, **kwargs)
 
+    first: list[dict[str, Any]] = []
     with monkeypatch.context() as patched:
         patched.setattr(SFTTrainer, "training_step", step)
         with pytest.raises(_Killed):
-            _trained(load_small("tinyworld", tmp_path), recipe, tmp_path / "resumed")
+            _trained(load_small("tinyworld", tmp_path), recipe, tmp_path / "resumed", tell=first.append)
+    assert [line["step"] for line in first if "loss" in line] == list(range(1, steps + 1)), "told while training"
     # As if the process had ended between the last step of an epoch and its measurement.
     assert (tmp_path / "resumed" / f"checkpoint-{steps}").is_dir()
     torch.manual_seed(99)
-    resumed, resumed_log, _ = _trained(load_small("tinyworld", tmp_path), recipe, tmp_path / "resumed")
+    told: list[dict[str, Any]] = []
+    resumed, resumed_log, _ = _trained(
+        load_small("tinyworld", tmp_path), recipe, tmp_path / "resumed", tell=told.append
+    )
+    assert told == resumed_log, "every record once, those of the checkpoint first"
     assert _same(resumed, expected)
     assert [line for line in resumed_log if INSERTED in line] == [line for line in log if INSERTED in line]
     assert [(line["step"], line.get("num_tokens")) for line in resumed_log] == [

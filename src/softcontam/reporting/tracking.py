@@ -36,12 +36,18 @@ _CLOSING = "train_runtime"  # the Trainer's last record holds totals, not a poin
 class Tracker(Protocol):
     """What a cell tells its tracker."""
 
+    def record(self, line: dict[str, Any]) -> None:
+        """Take a record of the training log while training goes on."""
+
     def finish(self, log: list[dict[str, Any]], metrics: dict[str, Any], outcomes: pd.DataFrame) -> None:
-        """Hand over the training curves, the final metrics and the outcomes of a cell that ran to its end."""
+        """Hand over the whole training log, the final metrics and the outcomes of a cell that ran to its end."""
 
 
 class NoTracker:
     """Keeps nothing."""
+
+    def record(self, line: dict[str, Any]) -> None:
+        """Do nothing."""
 
     def finish(self, log: list[dict[str, Any]], metrics: dict[str, Any], outcomes: pd.DataFrame) -> None:
         """Do nothing."""
@@ -51,19 +57,25 @@ class WandbTracker:
     """One wandb run: curves against the optimizer step, final figures, outcomes as a table."""
 
     def __init__(self, run: Any, config: Config) -> None:
-        self.run, self.config = run, config
+        self.run, self.config, self.recorded = run, config, 0
         run.define_metric(STEP, hidden=True)
         run.define_metric("train/*", step_metric=STEP)
 
+    def record(self, line: dict[str, Any]) -> None:
+        """Log a record of the training log at its step, so that a run can be watched."""
+        self.recorded += 1
+        for step, curves in curves_of([line]):
+            self.run.log(curves, step=step)
+
     def finish(self, log: list[dict[str, Any]], metrics: dict[str, Any], outcomes: pd.DataFrame) -> None:
-        """Log each record of the training log at its step, then the final figures and the outcomes.
+        """Log the records of the training log that were not logged yet, then the final figures and the outcomes.
 
         The figures by role are logged, not only put into the summary: wandb draws its default panels from what is
         logged, and a figure that is logged once becomes a bar for each run.
         """
         import wandb
 
-        for step, curves in curves_of(log):
+        for step, curves in curves_of(log[self.recorded :]):
             self.run.log(curves, step=step)
         self.run.summary.update(totals_of(log, metrics))
         kept = outcomes_within(outcomes, OUTCOME_ROWS)

@@ -99,10 +99,12 @@ def _transfer_sentence(one: Declared, effect: Effect, margin: float) -> str:
         text += f"; the 90 % interval {inner} that the equivalence test looks at is {'' if inside else 'not '}inside"
     text += _judged(one, "TOST")
     if wording.near_chance(effect, margin):
-        known = "unknown" if math.isnan(effect.chance) else f"{wording.percent(effect.chance)} %"
+        end = "0 (chance is not known)"
+        if not math.isnan(effect.chance):
+            end = f"chance ({wording.percent(effect.chance)} %)"
         text += (
-            f" The clean arm stands at {wording.percent(effect.baseline)} %, near chance ({known}) or 0: such a "
-            "benchmark could hardly show a change."
+            f" The clean arm stands at {wording.percent(effect.baseline)} %, near {end}: such a benchmark could hardly "
+            "show a change."
         )
     elif wording.near_ceiling(effect, margin):
         text += f" The clean arm stands at {wording.percent(effect.baseline)} %, near the ceiling."

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
@@ -62,6 +62,32 @@ class _CheckpointByTime(TrainerCallback):
             self.last = time.monotonic()
             control.should_save = True
         return control
+
+
+class _Told(TrainerCallback):
+    """Hands on each record of the training log when it is there; a resumed run's earlier ones first."""
+
+    def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:
+        self.tell = tell
+        self.told = 0
+
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._tell_new(state)
+
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self._tell_new(state)
+
+    def on_epoch_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._tell_new(state)
+
+    def _tell_new(self, state: TrainerState) -> None:
+        for record in state.log_history[self.told :]:
+            self.tell(record)
+        self.told = len(state.log_history)
 
 
 class _KLTrainer(SFTTrainer):  # type: ignore[misc]
@@ -152,6 +178,7 @@ def train(
     folder: Path,
     in_order: bool = False,
     inserted: Sequence[int] = (),
+    tell: Callable[[dict[str, Any]], None] | None = None,
 ) -> TrainingResult:
     """Train ``model`` on ``rows``, resuming from the last checkpoint in ``folder`` where there is one.
 
@@ -159,7 +186,8 @@ def train(
     nothing is truncated, packed or dropped here. The order of rows depends on ``seed`` and their number alone, or is
     the one given, in every epoch, where ``in_order`` says so. On a CPU the result of a run that was
     interrupted and resumed is that of an unbroken one, to the byte. Where ``inserted`` names the places of inserted
-    rows, the log tells the token accuracy on them before training and after each epoch.
+    rows, the log tells the token accuracy on them before training and after each epoch. ``tell`` is given every record
+    of the log as soon as it is there, in their order; after a resumption, those of the checkpoint first.
     """
     on_gpu = next(model.parameters()).is_cuda
     arguments = SFTConfig(
@@ -194,6 +222,8 @@ def train(
     callbacks: list[TrainerCallback] = [_CheckpointByTime(config.checkpoint_every_s)]
     if len(inserted):
         callbacks.append(TokenAccuracyByEpoch(rows, inserted, base.tokenizer, config.micro_batch_size))
+    if tell is not None:
+        callbacks.append(_Told(tell))  # after the one that adds records
     trainer = _KLTrainer(
         model=model,
         args=arguments,
