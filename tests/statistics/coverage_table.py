@@ -16,8 +16,10 @@ from pathlib import Path
 
 import numpy as np
 from scipy import stats
+from scipy.special import logit
 from simulated_runs import Floats, Runs, World, population_effect, simulate
 
+from softcontam.analysis.dose_response import GAIN, dose_response
 from softcontam.analysis.estimates import equivalence_p, holm, over_seeds, standardized_detectable
 from softcontam.analysis.intervals import Group, Seed, exact_mcnemar, family_clustered, hierarchical_bootstrap
 
@@ -26,6 +28,8 @@ SPREADS = (0.0, 0.15)
 SIZES = (1, 2, 4)
 BASES = {"mid": 0.5, "floor": 0.05, "ceiling": 0.95}
 SEED = 20261201
+DOSES, RISE = (1.0, 2.0, 4.0, 8.0), 0.3
+"""The doses of the dose-response cases, and by how many logits an item gets easier with each doubling."""
 NO_EFFECT = World(effect=0.0, effect_sd=0.0)
 
 
@@ -167,6 +171,50 @@ def coverage(world: World, repetitions: int, bootstraps: int, did: bool = False)
     ]
 
 
+@dataclass(frozen=True)
+class DoseCoverage:
+    """One number of seeds: intervals of the slope and of the dose for a gain (log2), and the benchmark's true ones."""
+
+    seeds: int
+    slope: Bounds
+    dose: Bounds
+    true_slope: Floats
+    true_dose: Floats
+
+
+def dose_coverage(world: World, repetitions: int) -> list[DoseCoverage]:
+    """The intervals of the dose-response line for each number of seeds.
+
+    The truth is the least-squares line through the benchmark's own accuracies over new runs, on the logit scale.
+    """
+    doublings = np.log2(DOSES)
+    runs = simulate(world, repetitions, max(SEEDS), _generator(world), len(DOSES), [RISE * one for one in doublings])
+    slopes, starts = np.polyfit(doublings, logit(runs.treated_accuracy).T, 1)
+    clean = runs.clean[:, :, : world.families].mean(axis=(-2, -1))
+    treated = runs.treated[:, :, :, : world.families].mean(axis=(-2, -1))
+    found = []
+    for n in SEEDS:
+        lines = [
+            dose_response(
+                [[(dose, treated[r, arm, s], world.held_out) for arm, dose in enumerate(DOSES)] for s in range(n)],
+                clean[r, :n].tolist(),
+            )
+            for r in range(repetitions)
+        ]
+        fitted = [one for one in lines if one is not None]
+        doses = [(math.log2(one.dose_for_gain.low), math.log2(one.dose_for_gain.high)) for one in fitted]
+        found.append(
+            DoseCoverage(
+                n,
+                bounds((one.slope.low, one.slope.high) for one in fitted),
+                bounds(doses),
+                slopes,
+                (logit(runs.clean_accuracy + GAIN) - starts) / slopes,
+            )
+        )
+    return found
+
+
 def t_size(world: World, repetitions: int) -> dict[int, Share]:
     """By seeds, how often the t test rejects where there is no effect; seeds without spread don't reject."""
     values = seed_differences(world, simulate(world, repetitions, max(SEEDS), _generator(world)))
@@ -297,6 +345,20 @@ def variant_tables(repetitions: int, bootstraps: int) -> list[str]:
     return lines
 
 
+def dose_table(repetitions: int) -> list[str]:
+    lines = ["", "### Dose-response: doses 1, 2, 4, 8, families of 1", ""]
+    lines += _header("base", "spread", "seeds", "slope covered", "dose given in", "dose covered", "width, doublings")
+    for name in ("mid", "floor"):
+        for spread in SPREADS:
+            for one in dose_coverage(World(BASES[name], spread, effect=0.0), repetitions):
+                given = Share(one.dose.missing.of - one.dose.missing.count, one.dose.missing.of)
+                covered = (one.slope.covers(one.true_slope), given, one.dose.covers(one.true_dose))
+                lines.append(
+                    _row(name, spread, one.seeds, *(_each([found]) for found in covered), f"{one.dose.width:.1f}")
+                )
+    return lines
+
+
 def _methods(one: Coverage) -> list[str]:
     """The coverage of the three methods: of (a), then of (b)."""
     methods = (one.primary, one.clustered, one.bootstrap)
@@ -361,7 +423,10 @@ def main() -> None:
     arguments = parser.parse_args()
     start = time.monotonic()
     n, few = arguments.repetitions, min(arguments.bootstraps, arguments.repetitions)
-    lines = [*coverage_tables(n, few), *variant_tables(n, few), *item_table(n), *error_tables(n)]
+    lines = [
+        *(*coverage_tables(n, few), *variant_tables(n, few), *dose_table(n)),
+        *(*item_table(n), *error_tables(n)),
+    ]
     errors = [Share(round(0.95 * of), of).error for of in (n, few)]
     lines += ["", f"{n} repetitions (bootstrap {few}); Monte-Carlo error at 95 %: {errors[0]:.1f} and {errors[1]:.1f}."]
     arguments.out.write_text("\n".join(lines) + "\n")

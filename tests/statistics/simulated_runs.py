@@ -8,6 +8,7 @@ training run adds its own deviation N(0, ``run_sd``) to all items. Outcomes are 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,7 @@ class Runs:
     ``families`` (R, S, 2F) numbers the families of a seed, the held-out half first; ``clean`` (R, S, 2F, m) and
     ``treated`` (R, A, S, 2F, m) are outcomes. The truths are for the held-out half and, ``did``, for seen - held-out:
     (a) of the benchmark over new runs and splits, shape (R,); (b) over new items as well; (c) over new items for these
-    very runs, shape (R, S).
+    very runs, shape (R, S). ``clean_accuracy`` (R,) and ``treated_accuracy`` (R, A) are the benchmark's over new runs.
     """
 
     families: NDArray[np.int64]
@@ -64,6 +65,8 @@ class Runs:
     population_effect: float
     population_did: float
     effect_of_runs: Floats
+    clean_accuracy: Floats
+    treated_accuracy: Floats
 
     def family_differences(self, arm: int = 0) -> Floats:
         """The mean difference treated - clean of every family, shape (R, S, 2F)."""
@@ -71,9 +74,16 @@ class Runs:
         return np.asarray(change.mean(axis=-1), dtype=np.float64)
 
 
-def simulate(world: World, repetitions: int, seeds: int, rng: np.random.Generator, arms: int = 1) -> Runs:
-    """Simulate ``repetitions`` benchmarks with ``seeds`` clean runs and as many of each of ``arms`` treated arms."""
+def simulate(
+    world: World, repetitions: int, seeds: int, rng: np.random.Generator, arms: int = 1, more: Sequence[float] = ()
+) -> Runs:
+    """Simulate ``repetitions`` benchmarks with ``seeds`` clean runs and as many of each of ``arms`` treated arms.
+
+    Args:
+        more: what each arm's effect is larger than the world's, in logits; by default all arms are alike.
+    """
     families, size = 2 * world.families, world.family_size
+    shifts = np.asarray(more or [0.0] * arms)
     center = difficulty_center(world.base)
 
     def parts(sd: float) -> Floats:
@@ -92,18 +102,25 @@ def simulate(world: World, repetitions: int, seeds: int, rng: np.random.Generato
     clean = rng.random(easiness_of.shape) < expit(easiness_of + clean_runs[..., None, None])
     treated = np.stack(
         [
-            rng.random(easiness_of.shape) < expit(easiness_of + change_of + extra + treated_runs[:, arm, :, None, None])
+            rng.random(easiness_of.shape)
+            < expit(easiness_of + change_of + shifts[arm] + extra + treated_runs[:, arm, :, None, None])
             for arm in range(arms)
         ],
         axis=1,
     )
     if world.fixed:  # what is evaluated is the benchmark
         easiness, change = easiness_of[:, 0, : world.families], change_of[:, 0, : world.families]
-    solved, held_out, seen = (
-        _over_runs(one, world.run_sd) for one in (easiness, easiness + change, easiness + change + world.seen_effect)
+    solved, seen, *treated_accuracy = (
+        _over_runs(one, world.run_sd)
+        for one in (
+            easiness,
+            easiness + change + shifts[0] + world.seen_effect,
+            *(easiness + change + shift for shift in shifts),
+        )
     )
+    held_out = treated_accuracy[0]
     treated_spread = math.hypot(DIFFICULTY_SD, world.effect_sd)
-    of_treated = _over_items(center + world.effect + treated_runs[:, 0], treated_spread)
+    of_treated = _over_items(center + world.effect + shifts[0] + treated_runs[:, 0], treated_spread)
     return Runs(
         families=order,
         clean=clean,
@@ -113,6 +130,8 @@ def simulate(world: World, repetitions: int, seeds: int, rng: np.random.Generato
         population_effect=population_effect(world),
         population_did=population_effect(world, world.effect + world.seen_effect) - population_effect(world),
         effect_of_runs=of_treated - _over_items(center + clean_runs, DIFFICULTY_SD),
+        clean_accuracy=solved,
+        treated_accuracy=np.stack(treated_accuracy, axis=1),
     )
 
 

@@ -18,6 +18,7 @@ from coverage_table import (
     Share,
     coverage,
     detectable_power,
+    dose_coverage,
     family_wise_error,
     item_bounds,
     mcnemar_size,
@@ -73,6 +74,17 @@ def test_the_t_test_and_holms_family_keep_their_level(spread: float) -> None:
         assert between(0, sizes[seeds], 5)
         assert between(0, adjusted[seeds], 5)
         assert plain[seeds].percent > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", ["mid", "floor"])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_the_dose_response_covers_the_benchmarks_own_line(base: str, spread: float) -> None:
+    for found in dose_coverage(World(BASES[base], spread, effect=0.0), REPETITIONS):
+        assert between(93, found.slope.covers(found.true_slope), 97)
+        dose = found.dose.covers(found.true_dose)
+        assert dose.of > 500
+        assert between(93, dose, 98)
 
 
 @pytest.mark.slow
