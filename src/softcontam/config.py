@@ -59,6 +59,9 @@ PLACEMENTS = ("uniform", "early", "late")
 TESTS = ("effect", "no_transfer", "against", "difference_in_differences", "gap", "dose_response")
 """What a declared contrast asks; see :class:`ContrastConfig`."""
 
+DECLARABLE = ("accuracy", "logprob_per_token")
+"""Outcomes that a declared contrast may be of, by the names in the ``outcome`` column of the tables."""
+
 SPLIT_ROLES = ("seen", "held_out")
 """Roles of the benchmark that is split."""
 
@@ -315,7 +318,8 @@ class ContrastConfig:
     (arm - the arm ``than``), ``difference_in_differences`` (effect on seen - on held-out items), ``gap`` (effect on
     held-out - on related items) or ``dose_response`` (slope of logit accuracy on log dose). ``condition`` is the arm's
     label as in ``effects.csv``; ``level`` null is every level. ``rate`` and ``copies`` null are the highest dose of the
-    arm. ``role`` is read by the first three and the last, ``benchmark`` names one of several.
+    arm. ``role`` is read by the first three and the last, ``benchmark`` names one of several. ``outcome`` is one of
+    ``DECLARABLE``; null is accuracy, or the log-probability where correctness is nowhere decided.
     """
 
     test: str = MISSING
@@ -327,6 +331,7 @@ class ContrastConfig:
     than_level: str | None = None
     rate: float | None = None
     copies: int | None = None
+    outcome: str | None = None
 
 
 @dataclass
@@ -560,6 +565,12 @@ def check_analysis(analysis: AnalysisConfig) -> None:
             raise ConfigError(f"{key}.role={one.role} is unknown. Choose one of: seen, held_out, related, general.")
         if one.condition == "clean":
             raise ConfigError(f"{key}.condition=clean: contrasts are with the clean arm. Name the arm that is tested.")
+        if one.outcome is not None and one.outcome not in DECLARABLE:
+            raise ConfigError(f"{key}.outcome={one.outcome} is unknown. Choose one of: {', '.join(DECLARABLE)}.")
+        if one.outcome == DECLARABLE[1] and one.test == "no_transfer" and analysis.logprob_margin is None:
+            raise ConfigError(f"{key}: no transfer in log-probability needs a margin: set analysis.logprob_margin.")
+        if one.outcome == DECLARABLE[1] and one.test == "dose_response":
+            raise ConfigError(f"{key}: a dose_response is of accuracy. Drop outcome.")
         if one.test == "dose_response" and (one.rate is not None or one.copies is not None):
             raise ConfigError(f"{key}: a dose_response is over all doses of its arm. Drop rate and copies.")
         if one.test == "against" and (one.condition, one.level) == (one.than, one.than_level):

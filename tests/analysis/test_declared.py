@@ -126,9 +126,9 @@ def test_no_transfer_is_a_verdict_of_the_equivalence_test_at_the_declared_margin
         below = stats.ttest_1samp(deltas, margin, alternative="less").pvalue
         found = only(measured)
         assert found.p == pytest.approx(max(above, below))
-        assert verdict_of(found, margin) == (EQUIVALENT if max(above, below) < 0.05 else NOT_SHOWN)
-    assert "stays within ±2.0 points at 20 % of rows is open" in sentence(found, margin)
-    assert "90 % interval [−0.4, 2.9]" in sentence(found, margin)
+        assert verdict_of(found) == (EQUIVALENT if max(above, below) < 0.05 else NOT_SHOWN)
+    assert "stays within ±2.0 points at 20 % of rows is open" in sentence(found)
+    assert "90 % interval [−0.4, 2.9]" in sentence(found)
 
 
 def test_verdicts_say_shown_and_not_shown_with_numbers(tmp_path: Path) -> None:
@@ -136,12 +136,12 @@ def test_verdicts_say_shown_and_not_shown_with_numbers(tmp_path: Path) -> None:
         tmp_path, [{"test": "effect", "condition": "exact"}, {"test": "effect", "condition": "topical"}]
     )
     shown, not_shown = measured.declared
-    assert verdict_of(shown, 0.05) == SHOWN
-    assert sentence(shown, 0.05).startswith(
+    assert verdict_of(shown) == SHOWN
+    assert sentence(shown).startswith(
         "Exact duplicates raise held-out puzzles accuracy at 20 % of rows by +26.2 points [24.0, 28.5] (4 seeds,"
     )
-    assert verdict_of(not_shown, 0.05) == NOT_SHOWN
-    text = sentence(not_shown, 0.05)
+    assert verdict_of(not_shown) == NOT_SHOWN
+    text = sentence(not_shown)
     assert "no change of held-out puzzles accuracy is shown" in text
     assert "Detectable: 7.5 points" in text
 
@@ -168,7 +168,7 @@ def test_a_dose_response_names_slope_and_dose(tmp_path: Path) -> None:
     found = only(measure(store, "fake"))
     assert found.line is not None
     assert found.line.response.doses == (0.05, 0.1, 0.2)
-    text = sentence(found, 0.05)
+    text = sentence(found)
     assert "held-out puzzles accuracy rises with dose (share of rows)" in text
     # 16 of 40 is clean; +5 points are 18 of 40, which lies above the lowest dose
     assert 0.05 < found.line.response.dose_for_gain.value < 0.07
@@ -178,8 +178,8 @@ def test_a_dose_response_names_slope_and_dose(tmp_path: Path) -> None:
 def test_what_was_not_run_is_a_declared_contrast_without_a_figure(tmp_path: Path) -> None:
     measured = declared(tmp_path, [{"test": "effect", "condition": "near"}])
     found = only(measured)
-    assert verdict_of(found, 0.05) == MISSING
-    assert "no finished cells of the arm near" in sentence(found, 0.05)
+    assert verdict_of(found) == MISSING
+    assert "no finished cells of the arm near" in sentence(found)
     assert math.isnan(found.holm)
 
 
@@ -268,12 +268,12 @@ def related_only(gains: tuple[int, ...], clean: int, tmp_path: Path) -> Declared
 def test_a_change_that_is_there_but_small_is_not_called_no_transfer(tmp_path: Path) -> None:
     small = related_only((8, 10, 9, 8), 200, tmp_path / "small")
     assert small.estimate.shown
-    assert verdict_of(small, 0.05) == WITHIN
-    assert "a change on related jokes" in sentence(small, 0.05)
-    assert "smaller than ±5.0 points by equivalence test" in sentence(small, 0.05)
+    assert verdict_of(small) == WITHIN
+    assert "a change on related jokes" in sentence(small)
+    assert "smaller than ±5.0 points by equivalence test" in sentence(small)
     none = related_only((1, -1, 1, -1), 200, tmp_path / "none")
-    assert verdict_of(none, 0.05) == EQUIVALENT
-    assert sentence(none, 0.05, late=True).endswith("The margin was chosen when results were there.")
+    assert verdict_of(none) == EQUIVALENT
+    assert sentence(none, late=True).endswith("The margin was chosen when results were there.")
 
 
 def test_no_transfer_is_not_claimed_at_the_floor_where_chance_is_unknown(tmp_path: Path) -> None:
@@ -282,8 +282,8 @@ def test_no_transfer_is_not_claimed_at_the_floor_where_chance_is_unknown(tmp_pat
     assert floor.effect is not None
     assert math.isnan(floor.effect.chance)
     assert floor.holm < 0.05
-    assert verdict_of(floor, 0.05) == NOT_SHOWN
-    assert "near 0 (chance is not known)" in sentence(floor, 0.05)
+    assert verdict_of(floor) == NOT_SHOWN
+    assert "near 0 (chance is not known)" in sentence(floor)
 
 
 def test_log_probability_is_held_against_its_own_margin_in_its_own_unit(tmp_path: Path) -> None:
@@ -306,6 +306,46 @@ def test_log_probability_is_held_against_its_own_margin_in_its_own_unit(tmp_path
     measured = measure(store, "fake")
     (within,) = measured.of(LOGPROB)
     assert verdict(within, measured.margins.get(LOGPROB)).endswith("within ±0.050 nats per token")
+
+
+def test_a_contrast_of_log_probability_stands_beside_those_of_accuracy(tmp_path: Path) -> None:
+    """Where accuracy is at the floor, the log-probability is what an experiment is about; both share one family."""
+
+    def graded(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        for index in range(20):
+            logprob = -4.0 + (0.2 + 0.01 * seed if kind == "exact" else 0.0)
+            near = -3.0 + (0.002 * seed if kind == "exact" else 0.0)
+            outcomes.add("held_out", f"q{index}", [index < 1 + (kind == "exact") * (seed % 2)], logprob=logprob)
+            outcomes.add("related", f"r{index}", [index < 9], benchmark="riddles", logprob=near)
+        return outcomes
+
+    store = sweep_of(tmp_path, 4, [("exact", 0.2)], graded)
+    stated = AnalysisConfig(
+        logprob_margin=0.04,
+        contrasts=[
+            ContrastConfig("effect", "exact"),
+            ContrastConfig("effect", "exact", outcome=LOGPROB),
+            ContrastConfig("no_transfer", "exact", role="related", outcome=LOGPROB),
+        ],
+    )
+    record = store.sweep("fake") | {"declared": [{"time": "now", "done": 0, "analysis": asdict(stated)}]}
+    (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(record))
+    measured = measure(store, "fake")
+    of_accuracy, of_logprob, transfer = measured.declared
+    deltas = (0.2 + 0.01 * np.arange(4)) / 2
+    assert of_accuracy.estimate.mean == pytest.approx(0.5 / 20)
+    assert of_logprob.estimate.mean == pytest.approx(deltas.mean())
+    assert of_logprob.p == pytest.approx(stats.ttest_1samp(deltas, 0).pvalue)
+    p = [one.p for one in measured.declared]
+    assert [one.holm for one in measured.declared] == pytest.approx(multipletests(p, method="holm")[1])
+    assert verdict_of(of_logprob) == SHOWN
+    text = sentence(of_logprob)
+    assert "raise held-out puzzles log-probability of the gold answer at 20 % of rows by +0.107 nats per token" in text
+    assert verdict_of(transfer) == EQUIVALENT
+    assert "beyond ±0.040 nats per token of log-probability of the gold answer" in sentence(transfer)
+    known = {(one.outcome, one.role): one.holm for one in measured.effects}
+    assert known[LOGPROB, "held_out"] == of_logprob.holm
 
 
 def test_two_arms_are_compared_on_the_items_that_both_cover(tmp_path: Path) -> None:
@@ -333,7 +373,7 @@ def test_two_arms_are_compared_on_the_items_that_both_cover(tmp_path: Path) -> N
         gaps = np.array([float(semd) - float(exact) for semd, exact in solved])
         expected.append(np.mean([gaps[[k for k in range(12) if k % 10 == family]].mean() for family in range(10)]))
     assert found.estimate.mean == pytest.approx(np.mean(expected))
-    assert "up to 8 of a seed are left out" in sentence(found, 0.05)
+    assert "up to 8 of a seed are left out" in sentence(found)
 
 
 def test_a_seed_in_which_nothing_is_decided_is_named(tmp_path: Path) -> None:
@@ -361,7 +401,7 @@ def test_parse_rates_that_differ_stand_in_the_sentence_and_in_a_note(tmp_path: P
     record = store.sweep("fake") | {"declared": [{"time": "now", "done": 0, "analysis": asdict(stated)}]}
     (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(record))
     measured = measure(store, "fake")
-    assert "Outputs parsed: 50.0 % against 100.0 % in the clean arm." in sentence(only(measured), 0.05)
+    assert "Outputs parsed: 50.0 % against 100.0 % in the clean arm." in sentence(only(measured))
     assert any("exact on puzzles (held_out): 50.0 % against 100.0 %" in note for note in measured.notes)
 
 
@@ -372,7 +412,7 @@ def test_one_seed_is_said_to_have_no_interval(tmp_path: Path) -> None:
     (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(record))
     found = only(measure(store, "fake"))
     assert found.estimate.note
-    assert f"({found.estimate.note})" in sentence(found, 0.05)
+    assert f"({found.estimate.note})" in sentence(found)
 
 
 def test_a_damaged_declaration_names_the_remedy(tmp_path: Path) -> None:
@@ -394,6 +434,9 @@ def test_a_damaged_declaration_names_the_remedy(tmp_path: Path) -> None:
         ),
         ({"test": "against", "condition": "exact"}, "with itself"),
         ({"test": "dose_response", "condition": "exact", "rate": 0.1}, "over all doses"),
+        ({"test": "dose_response", "condition": "exact", "outcome": "logprob_per_token"}, "is of accuracy"),
+        ({"test": "effect", "condition": "exact", "outcome": "logprob"}, "accuracy, logprob_per_token"),
+        ({"test": "no_transfer", "condition": "exact", "outcome": "logprob_per_token"}, "analysis.logprob_margin"),
     ],
 )
 def test_a_contrast_that_cannot_be_meant_is_refused_before_anything_runs(

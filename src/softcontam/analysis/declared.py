@@ -40,6 +40,7 @@ class Declared:
     ``p`` is that of the t test over seeds, of TOST for ``no_transfer``; ``holm`` is adjusted over all contrasts that
     the experiment declares, those without a p value included. ``inner`` is the 90 % interval that TOST looks at,
     ``missing`` says why there is no figure, ``left_out`` counts the items of a seed that only one of two arms has.
+    ``margin`` is that of its outcome, in its unit, None where none is set.
     ``effect``, ``minus`` and ``line`` are what it is made of.
     """
 
@@ -55,6 +56,7 @@ class Declared:
     inner: Interval = NO_INTERVAL
     missing: str = ""
     left_out: int = 0
+    margin: float | None = None
 
 
 _NOTHING = Estimate(math.nan, math.nan, math.nan, math.nan, math.nan, 0, "not measured")
@@ -120,19 +122,28 @@ def _added(record: dict[str, Any]) -> list[str]:
     ]
 
 
+def margins_of(analysis: AnalysisConfig) -> dict[str, float | None]:
+    """The equivalence margin of each outcome that can have one, in its unit; None where none is set."""
+    return {ACCURACY: analysis.margin, LOGPROB: analysis.logprob_margin}
+
+
 def declared_contrasts(
     analysis: AnalysisConfig, effects: Sequence[Effect], lines: Sequence[DoseLine]
 ) -> list[Declared]:
     """Every declared contrast, in the order declared; one that stands for several arms becomes several.
 
-    They are of accuracy, or of the log-probability where correctness isn't decided at all.
+    They are of the outcome that they name; else of accuracy, or of the log-probability where correctness isn't decided
+    at all.
     """
-    outcome = ACCURACY if any(one.outcome == ACCURACY for one in effects) else LOGPROB
-    primary = [one for one in effects if one.outcome == outcome]
+    usual = ACCURACY if any(one.outcome == ACCURACY for one in effects) else LOGPROB
+    margins = margins_of(analysis)
     found: list[Declared] = []
     for stated in analysis.contrasts:
-        members = _dose_responses(stated, lines) if stated.test == DOSE else _tested(stated, primary)
-        found += members or [Declared(stated, _NOTHING, math.nan, missing=_why(stated, primary))]
+        outcome = stated.outcome or usual
+        decided = [one for one in effects if one.outcome == outcome]
+        members = _dose_responses(stated, lines) if stated.test == DOSE else _tested(stated, decided)
+        members = members or [Declared(stated, _NOTHING, math.nan, missing=_why(stated, outcome, decided))]
+        found += [replace(one, margin=margins[outcome]) for one in members]
     adjusted = holm([one.p for one in found], total=len(found))
     return [replace(one, holm=p) for one, p in zip(found, adjusted, strict=True)]
 
@@ -234,8 +245,10 @@ def _own_line(line: DoseLine) -> bool:
     return line.role not in SPLIT_ROLES or line.benchmark == line.arm.split_benchmark
 
 
-def _why(stated: ContrastConfig, effects: Sequence[Effect]) -> str:
-    """Why nothing matches a contrast."""
+def _why(stated: ContrastConfig, outcome: str, effects: Sequence[Effect]) -> str:
+    """Why nothing matches a contrast among the effects on its outcome."""
+    if not effects:
+        return f"no effect on {outcome} is decided in any finished cell"
     known = sorted({one.arm.condition for one in effects})
     if stated.condition not in known:
         return f"no finished cells of the arm {stated.condition} with their clean cells (there are: {', '.join(known)})"

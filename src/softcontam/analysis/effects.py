@@ -12,7 +12,7 @@ import pandas as pd
 
 from softcontam.analysis.accuracies import ArmAccuracy, arm_accuracies
 from softcontam.analysis.contrasts import contrasts, group_of
-from softcontam.analysis.declared import EFFECT, Declaration, Declared, declaration, declared_contrasts
+from softcontam.analysis.declared import EFFECT, Declaration, Declared, declaration, declared_contrasts, margins_of
 from softcontam.analysis.detection import Detected, Similarity, detected, similarities
 from softcontam.analysis.dose_lines import DoseLine, dose_lines
 from softcontam.analysis.estimates import equivalence_p, holm, over_seeds
@@ -91,12 +91,7 @@ class SweepEffects:
     @property
     def margins(self) -> dict[str, float | None]:
         """The equivalence margin of each outcome that can have one, in its unit; None where none is set."""
-        return {ACCURACY: self.margin, LOGPROB: self.declaration.analysis.logprob_margin}
-
-    @property
-    def primary_margin(self) -> float:
-        """The margin of the primary outcome; where none is set for it, that of accuracy, which then decides nothing."""
-        return self.margins.get(self.primary) or self.margin
+        return margins_of(self.declaration.analysis)
 
     def of(self, outcome: str) -> list[Effect]:
         """The effects on one outcome."""
@@ -148,7 +143,7 @@ def measure_rows(
     items = item_table(rows, wanted_pass_at(needed))
     outcomes = outcomes_of(items)
     verdicts = verdict_counts(rows, needed)
-    margins = {ACCURACY: margin, LOGPROB: stated.analysis.logprob_margin}
+    margins = margins_of(stated.analysis)
     effects: list[Effect] = []
     notes = mixture_notes(cells.pairs) + sandbox_error_notes(verdicts)
     if cells.pairs:

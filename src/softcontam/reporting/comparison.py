@@ -140,12 +140,7 @@ def _sides(first: SweepEffects, second: SweepEffects) -> Iterator[Block]:
     for place, sweep in enumerate((first, second), start=1):
         yield Heading(f"{'First' if place == 1 else 'Second'}: {sweep.experiment}")
         if sweep.declared:
-            yield Verdicts(
-                [
-                    (verdict_of(one, sweep.primary_margin), sentence(one, sweep.primary_margin, sweep.declaration.late))
-                    for one in sweep.declared
-                ]
-            )
+            yield Verdicts([(verdict_of(one), sentence(one, sweep.declaration.late)) for one in sweep.declared])
         else:
             yield Bullets(headlines(sweep))
         effects = sweep.of(sweep.primary)

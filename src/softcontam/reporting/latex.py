@@ -109,7 +109,7 @@ def _declared(measured: SweepEffects) -> str:
                 escaped(on),
                 _change(one.estimate, unit),
                 *(escaped(wording.p_value(p)) for p in (one.p, one.holm)),
-                escaped(verdict_of(one, measured.primary_margin)),
+                escaped(verdict_of(one)),
             ]
         )
     caption = (

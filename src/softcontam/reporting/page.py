@@ -53,15 +53,7 @@ def _answer(measured: SweepEffects) -> Iterator[Block]:
     if measured.declaration.analysis.question:
         yield Paragraph(measured.declaration.analysis.question, style="question")
     if measured.declared:
-        yield Verdicts(
-            [
-                (
-                    verdict_of(one, measured.primary_margin),
-                    sentence(one, measured.primary_margin, measured.declaration.late),
-                )
-                for one in measured.declared
-            ]
-        )
+        yield Verdicts([(verdict_of(one), sentence(one, measured.declaration.late)) for one in measured.declared])
         if missing := gaps(measured):
             yield Bullets(missing, style="caution")
     else:

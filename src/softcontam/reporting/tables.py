@@ -80,7 +80,13 @@ def declared(measured: SweepEffects) -> Table:
     """One row per declared contrast: the primary interval, those beside it, p values and what could be detected."""
     rows = []
     for one in measured.declared:
-        unit = unit_of(one.effect.outcome) if one.effect else _LOGITS if one.line else unit_of(measured.primary)
+        unit = (
+            unit_of(one.effect.outcome)
+            if one.effect
+            else _LOGITS
+            if one.line
+            else unit_of(one.stated.outcome or measured.primary)
+        )
         arm = one.effect.arm if one.effect else one.line.arm if one.line else None
         place = one.effect or one.line
         rows.append(
@@ -92,7 +98,7 @@ def declared(measured: SweepEffects) -> Table:
                 if place and arm
                 else wording.ROLE_NAMES[one.stated.role],
                 _against(one),
-                verdict_of(one, measured.primary_margin),
+                verdict_of(one),
                 number(one.estimate.mean, unit, signed=True),
                 wording.interval(one.estimate, unit),
                 unit.noun,

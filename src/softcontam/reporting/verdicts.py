@@ -7,6 +7,7 @@ import math
 from softcontam.analysis.declared import AGAINST_ARM, EFFECT, NO_TRANSFER, Declared
 from softcontam.analysis.dose_lines import COPIES, RATE
 from softcontam.analysis.estimates import Estimate
+from softcontam.analysis.items import ACCURACY
 from softcontam.analysis.notes import parse_rates_differ
 from softcontam.analysis.pairing import Arm
 from softcontam.analysis.records import DID, Effect
@@ -20,12 +21,12 @@ Nothing is ever called absent but by an equivalence test; ``WITHIN``: a change i
 margin."""
 
 
-def verdict_of(one: Declared, margin: float) -> str:
+def verdict_of(one: Declared) -> str:
     """The verdict on a declared contrast, after Holm's adjustment over all of them."""
     if one.missing:
         return MISSING
     if one.stated.test == NO_TRANSFER:
-        if not one.holm < SIGNIFICANCE or _hardly_tests(one, margin):
+        if not one.holm < SIGNIFICANCE or _hardly_tests(one):
             return NOT_SHOWN
         return WITHIN if one.estimate.shown else EQUIVALENT
     if one.holm < SIGNIFICANCE:
@@ -33,7 +34,7 @@ def verdict_of(one: Declared, margin: float) -> str:
     return UNADJUSTED if one.estimate.shown else NOT_SHOWN
 
 
-def sentence(one: Declared, margin: float, late: bool = False) -> str:
+def sentence(one: Declared, late: bool = False) -> str:
     """What a declared contrast found, in one or two sentences with numbers.
 
     Args:
@@ -42,23 +43,23 @@ def sentence(one: Declared, margin: float, late: bool = False) -> str:
     stated = one.stated
     if one.missing or one.effect is None:
         if one.line is not None:
-            return _dose_sentence(one, margin)
+            return _dose_sentence(one)
         level = f" ({stated.level})" if stated.level else ""
         what = stated.test.replace("_", " ")
         return f"{wording.CONDITIONS.get(stated.condition, stated.condition)}{level}, {what}: {one.missing}."
     unit = unit_of(one.effect.outcome)
     if stated.test == NO_TRANSFER:
-        text = _transfer_sentence(one, one.effect, margin)
-        return text + (" The margin was chosen when results were there." if late else "") + _parsed(one, margin)
-    text = f"{_subject(one, one.effect, margin)} {wording.amount(one.estimate, unit)}{_judged(one)}"
+        text = _transfer_sentence(one, one.effect)
+        return text + (" The margin was chosen when results were there." if late else "") + _parsed(one)
+    text = f"{_subject(one, one.effect)} {wording.amount(one.estimate, unit)}{_judged(one)}"
     if one.left_out:
         text += f" On the items that both arms cover; up to {one.left_out} of a seed are left out."
-    return text + _power(one, unit, margin) + _parsed(one, margin)
+    return text + _power(one, unit) + _parsed(one)
 
 
-def _subject(one: Declared, effect: Effect, margin: float) -> str:
+def _subject(one: Declared, effect: Effect) -> str:
     """What the figure that follows is, worded by whether it is shown."""
-    shown = verdict_of(one, margin) == SHOWN
+    shown = verdict_of(one) == SHOWN
     up = one.estimate.mean > 0
     name, at = _name(effect.arm), wording.at(effect.arm)
     place, outcome = _place(effect), unit_of(effect.outcome).outcome
@@ -82,14 +83,17 @@ def _subject(one: Declared, effect: Effect, margin: float) -> str:
     return f"{name}: that the effects on {pair} differ is not shown{at}; the difference is"
 
 
-def _transfer_sentence(one: Declared, effect: Effect, margin: float) -> str:
+def _transfer_sentence(one: Declared, effect: Effect) -> str:
     unit = unit_of(effect.outcome)
+    margin = one.margin or 0.0
     bound = f"±{wording.number(margin, unit)} {unit.noun}"
+    if effect.outcome != ACCURACY:
+        bound += f" of {unit.outcome}"
     place, name, at = _place(effect), _name(effect.arm), wording.at(effect.arm)
     figures = f"{wording.amount(one.estimate, unit)}{_judged(one, 'TOST')}"
-    if verdict_of(one, margin) == EQUIVALENT:
+    if verdict_of(one) == EQUIVALENT:
         return f"{name}: no transfer to {place} beyond {bound}{at}, by equivalence test: {figures}"
-    if verdict_of(one, margin) == WITHIN:
+    if verdict_of(one) == WITHIN:
         return f"{name}: a change on {place}{at} is there, and smaller than {bound} by equivalence test: {figures}"
     change = f"{wording.number(one.estimate.mean, unit, signed=True)} {unit.noun}"
     text = f"{name}: whether {place} stays within {bound}{at} is open: {change}"
@@ -98,7 +102,7 @@ def _transfer_sentence(one: Declared, effect: Effect, margin: float) -> str:
         inner = wording.bounds(one.inner.low, one.inner.high, unit)
         text += f"; the 90 % interval {inner} that the equivalence test looks at is {'' if inside else 'not '}inside"
     text += _judged(one, "TOST")
-    if wording.near_chance(effect, margin):
+    if wording.near_chance(effect, one.margin):
         end = "0 (chance is not known)"
         if not math.isnan(effect.chance):
             end = f"chance ({wording.percent(effect.chance)} %)"
@@ -106,12 +110,12 @@ def _transfer_sentence(one: Declared, effect: Effect, margin: float) -> str:
             f" The clean arm stands at {wording.percent(effect.baseline)} %, near {end}: such a benchmark could hardly "
             "show a change."
         )
-    elif wording.near_ceiling(effect, margin):
+    elif wording.near_ceiling(effect, one.margin):
         text += f" The clean arm stands at {wording.percent(effect.baseline)} %, near the ceiling."
     return text
 
 
-def _dose_sentence(one: Declared, margin: float) -> str:
+def _dose_sentence(one: Declared) -> str:
     assert one.line is not None
     response, line = one.line.response, one.line
     place = f"{ROLE_NAMES[line.role]} {line.benchmark}"
@@ -121,14 +125,14 @@ def _dose_sentence(one: Declared, margin: float) -> str:
     name = _name(line.arm)
     text = (
         f"{name}: {place} accuracy {'rises' if slope.mean > 0 else 'falls'} with dose ({line.dose}): {figures}"
-        if verdict_of(one, margin) == SHOWN
+        if verdict_of(one) == SHOWN
         else f"{name}: that {place} accuracy changes with dose ({line.dose}) is not shown: {figures}"
     )
     gain = f"{100 * response.gain:g} points"
     found = response.dose_for_gain
     if math.isnan(found.value):
         return f"{text} The dose that gives {gain}: {response.note}."
-    if verdict_of(one, margin) != SHOWN or response.extrapolated:
+    if verdict_of(one) != SHOWN or response.extrapolated:
         why = "it lies outside the doses tested" if response.extrapolated else "the slope is not shown"
         return f"{text} No dose for a gain of {gain} is given: {why}."
     written = _dose(found.value, line.dose)
@@ -144,7 +148,7 @@ def _judged(one: Declared, test: str = "") -> str:
     return f" ({wording.seeds(one.estimate.n)}, {p}, Holm {wording.p_value(one.holm)})."
 
 
-def _parsed(one: Declared, margin: float) -> str:
+def _parsed(one: Declared) -> str:
     """Parse rates that differ between the arms: the format may then be what differs, not what is known."""
     if one.effect is None or not parse_rates_differ(one.effect):
         return ""
@@ -152,10 +156,10 @@ def _parsed(one: Declared, margin: float) -> str:
     return " Outputs parsed: {} % against {} % in the clean arm.".format(*rates)
 
 
-def _power(one: Declared, unit: Unit, margin: float) -> str:
+def _power(one: Declared, unit: Unit) -> str:
     """What could have been found, where nothing is shown."""
     estimate: Estimate = one.estimate
-    if verdict_of(one, margin) == SHOWN or math.isnan(estimate.detectable):
+    if verdict_of(one) == SHOWN or math.isnan(estimate.detectable):
         return ""
     text = f" Detectable: {wording.number(estimate.detectable, unit)} {unit.noun}, by the spread of these seeds."
     if estimate.shown:
@@ -163,10 +167,10 @@ def _power(one: Declared, unit: Unit, margin: float) -> str:
     return text
 
 
-def _hardly_tests(one: Declared, margin: float) -> bool:
+def _hardly_tests(one: Declared) -> bool:
     """Whether the clean arm is where a change could hardly be seen."""
     return one.effect is not None and (
-        wording.near_chance(one.effect, margin) or wording.near_ceiling(one.effect, margin)
+        wording.near_chance(one.effect, one.margin) or wording.near_ceiling(one.effect, one.margin)
     )
 
 
