@@ -170,14 +170,20 @@ def _sizes(effects: Sequence[Effect]) -> str:
             if not math.isnan(members[0].chance):
                 text += f", chance {wording.percent(members[0].chance)} %"
             if not math.isnan(parsed[0]):
-                text += f", parsed {wording.percent(parsed[0])} % or more"
+                low, high = wording.percent(parsed[0]), wording.percent(parsed[-1])
+                text += f", parsed {_span(low, high)} %"
         known = sorted(one.estimate.detectable for one in members if not math.isnan(one.estimate.detectable))
         if known:
             low, high = wording.number(known[0], unit), wording.number(known[-1], unit)
-            text += f", detectable {low}{f' to {high}' if high != low else ''} {unit.noun}"
+            text += f", detectable {_span(low, high)} {unit.noun}"
         parts.append(text)
     span = f"{counts[0]} to {wording.seeds(counts[-1])}" if len(counts) > 1 else wording.seeds(counts[0])
     return f"{span}; {'; '.join(parts)}."
+
+
+def _span(low: str, high: str) -> str:
+    """The range of two written numbers; one where they read alike."""
+    return low if low == high else f"{low} to {high}"
 
 
 def _incomplete(measured: SweepEffects) -> Iterator[Block]:
