@@ -13,11 +13,12 @@ from fake_sweep import Outcomes, add_cell
 from rich.console import Console
 from tiny_cells import TINY, composed
 
-from softcontam.analysis.planned import planned, planned_cell
+from softcontam.analysis.planned import Planned, planned, planned_cell
 from softcontam.arms import lay_out
 from softcontam.config import Config
 from softcontam.errors import ConfigError
-from softcontam.power import main, planned_power, read_settings
+from softcontam.power import main, planned_power, read_settings, stated
+from softcontam.reporting.power import power_figure
 from softcontam.store import Store
 
 SWEEP = ("exp=semd_rate_sweep", *TINY, "condition=exact", "mixture.rate=0.2", "seed=0,1")
@@ -64,6 +65,10 @@ def clean_runs(store: Store, seeds: int, changed: int, *overrides: str) -> None:
         add_cell(store, settings, outcomes)
 
 
+def planned_design(*arguments: str) -> Planned:
+    return stated(read_settings(arguments)[0])
+
+
 class TestStated:
     @pytest.mark.parametrize(("items", "points"), [(164, 6.9), (250, 5.6), (500, 4.0), (1319, 2.4)])
     def test_one_run_per_arm_at_ten_percent_discordant_items(self, power: Run, items: int, points: float) -> None:
@@ -107,6 +112,43 @@ class TestStated:
         )
         assert "cannot be seen" not in power("families=2000", "base_accuracy=0.6")
 
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (["families=1000", "seeds=20"], "A gain of 5.0 points is found in 80 % of such sweeps."),
+            (
+                ["families=125", "seeds=3"],
+                "A gain of 5.0 points is not found in 80 % of such sweeps. The smallest that is: 23.6 on these items",
+            ),
+            (["families=125", "seeds=1"], "With one seed this holds for that run only, and not for the condition."),
+            (
+                ["families=1000", "target=0.2", "base_accuracy=0.9"],
+                "There is no room for a gain of 20.0 points on these items.",
+            ),
+            (["families=50", "run_logit_sd=0.6", "target=0.01"], "(no number of seeds finds 1.0)"),
+        ],
+        ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    )
+    def test_the_first_sentence_answers_whether_the_target_can_be_found(
+        self, power: Run, words: list[str], says: str
+    ) -> None:
+        assert says in power(*words)
+        power(*words, f"out={power.folder}/out")
+        assert says in (power.folder / "out" / "power.md").read_text()
+
+    def test_what_rests_on_an_assumed_accuracy_says_so(self, power: Run) -> None:
+        assert "50.0 points only (if clean accuracy is 50 %, which is assumed)" in power("families=4")
+        assert "assumed)" not in power("families=4", "base_accuracy=0.5")
+
+    def test_the_figure_reaches_the_seeds_that_the_target_takes(self, power: Run) -> None:
+        found = [planned_design(f"families={n}") for n in (125, 1000, 10)]
+        assert [one.seeds_needed for one in found] == [19, 12, 106]
+        ends = []
+        for one in found:
+            (axis,) = power_figure([one], "x").figure.axes
+            ends.append(max(line.get_xdata()[-1] for line in axis.lines if len(line.get_xdata()) > 2))
+        assert ends == [19, 12, 10], "106 seeds would leave the design in a corner"
+
     def test_the_files_hold_what_was_printed(self, power: Run, tmp_path: Path) -> None:
         power("families=125", f"out={tmp_path}/new/folder")
         folder = tmp_path / "new" / "folder"
@@ -124,7 +166,8 @@ class TestStated:
         (["seeds=3"], ["neither an experiment nor a number of families"]),
         (["familes=3"], ["'familes=3'", "no setting", "Usage"]),
         (["families"], ["'families'", "key=value"]),
-        (["families=many"], ["many", "Usage"]),
+        (["families=many"], ["families=many: ", "Usage"]),
+        (["families=10", "seeds=1.5"], ["seeds=1.5: ", "Integer", "Usage"]),
         (["families=0"], ["families=0", "at least 1"]),
         (["families=10", "seeds=0"], ["seeds=0", "at least 1"]),
         (["families=10", "discordance=30"], ["discordance=30", "fraction"]),

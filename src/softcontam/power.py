@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.table import Table
 
@@ -28,7 +27,7 @@ from softcontam.errors import ConfigError, SoftcontamError
 from softcontam.reporting.blocks import Figure
 from softcontam.reporting.document import to_markdown
 from softcontam.reporting.power import plausible_range, power_blocks, power_figure, power_frame, terminal_power
-from softcontam.settings import HELP
+from softcontam.settings import HELP, settings_of
 from softcontam.store import Store, write_bytes, write_text
 
 USAGE = (
@@ -90,12 +89,7 @@ def read_settings(arguments: Sequence[str]) -> tuple[PowerSettings, list[str]]:
     known = {field.name for field in fields(PowerSettings)}
     own = [text for text in arguments if text.partition("=")[0] in known and "=" in text]
     others = [text for text in arguments if text not in own]
-    try:
-        merged = OmegaConf.merge(OmegaConf.structured(PowerSettings), OmegaConf.from_dotlist(own))
-    except OmegaConfBaseException as error:
-        raise ConfigError(f"{str(error).splitlines()[0]}. {USAGE}") from None
-    settings = OmegaConf.to_object(merged)
-    assert isinstance(settings, PowerSettings)
+    settings = settings_of(PowerSettings, own, USAGE)
     if settings.exp is None and others:
         stray = "is no setting of softcontam.power without exp=NAME" if "=" in others[0] else "is not of the form"
         raise ConfigError(f"{others[0]!r} {stray}{'' if '=' in others[0] else ' key=value'}. {USAGE}")
@@ -149,7 +143,8 @@ def stated(settings: PowerSettings) -> Planned:
     if {"base_accuracy", "discordance", "run_logit_sd"} <= given:
         source = "given"
     margin = MARGIN if settings.margin is None else settings.margin
-    return Planned("stated", "", design, source=source, target=settings.target, margin=margin)
+    assumed = settings.base_accuracy is None
+    return Planned("stated", "", design, source=source, target=settings.target, margin=margin, base_assumed=assumed)
 
 
 def planned_experiment(settings: PowerSettings, overrides: Sequence[str]) -> tuple[str, list[Planned]]:

@@ -111,6 +111,7 @@ class Planned:
     ``doses`` names the doses whose seen items these are; it is empty in other roles, where items don't depend on the
     dose. ``chance`` is NaN where it isn't known, ``source`` says where the noise comes from, ``run_logit_sd_upper`` how
     large the spread between runs may well be by the ``clean_runs`` it was measured on (NaN and 0 where it was not).
+    ``base_assumed``: the clean accuracy was neither measured nor given, so what is said of room is as good as that.
     Effects and margins are fractions, numbers of seeds and items None where none suffices.
     """
 
@@ -125,6 +126,7 @@ class Planned:
     margin: float = MARGIN
     run_logit_sd_upper: float = math.nan
     clean_runs: int = 0
+    base_assumed: bool = False
 
     @property
     def measurable(self) -> bool:
@@ -176,6 +178,14 @@ class Planned:
         """What cannot be seen on this benchmark, whatever the number of items suggests."""
         if not self.measurable:
             return ["the clean runs answered every item alike: nothing to plan with"]
+        told = self._told_of_room()
+        if self.base_assumed:
+            at = f"if clean accuracy is {100 * self.design.base_accuracy:g} %, which is assumed"
+            told = [f"{text} ({at})" for text in told]
+        return told
+
+    def _told_of_room(self) -> list[str]:
+        """What the distance to chance and to 100 % leaves no room for."""
         rise, fall = f"{100 * self.headroom:.1f}", f"{100 * self.above_chance:.1f}"
         gain, loss = self.detectable > self.headroom, self.detectable > self.above_chance
         if self.above_chance < self.margin:
@@ -251,6 +261,7 @@ def planned(
         found[setup, role, benchmark, design] = Planned(
             *(role, benchmark, design, setup, doses, chance, source, target, margin),
             *((math.nan, 0) if spread is None else (spread.run_logit_sd_upper, spread.n_runs)),
+            measured is None and "base_accuracy" not in assumed.given,
         )
     return sorted(found.values(), key=lambda one: (list(order).index(one.setup), _place(one.role)))
 

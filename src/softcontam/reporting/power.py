@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -11,14 +11,16 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table as TerminalTable
 
+from softcontam.analysis.items import HELD_OUT
 from softcontam.analysis.planned import ASSUMED, Planned
 from softcontam.analysis.power import detectable, plausible_discordance
 from softcontam.reporting.blocks import Block, Bullets, Figure, Heading, Paragraph, Table
 from softcontam.reporting.drawing import GRID, INK, Drawing, canvas
 from softcontam.reporting.wording import ROLE_NAMES
 
-FIGURE_SEEDS = 10
-"""The figure's x axis goes to this number of seeds, or further if the design has more."""
+FIGURE_SEEDS, MOST_FIGURE_SEEDS = 10, 60
+"""The figure's x axis goes to the first number of seeds, or further: to those of the design, and to those that the
+target takes, if these are not beyond the second."""
 
 DIFFICULTY_SPREADS = (2.5, 1.5)
 """Spreads of item difficulty, in logits, between which the discordance of an unmeasured benchmark plausibly lies."""
@@ -26,6 +28,7 @@ DIFFICULTY_SPREADS = (2.5, 1.5)
 FEW_RUNS = 5
 """Below this number of clean runs the table says that their spread is a rough figure."""
 
+_MOST_LISTED = 4
 _SCALES = (0.5, 1.0, 2.0, 4.0)
 _COLOURS = ("#56B4E9", "#0072B2", "#D55E00", "#332288")
 _WORDS = ("contrast", "benchmark", "dose", "noise")
@@ -73,7 +76,8 @@ def terminal_power(planned: Sequence[Planned], title: str) -> TerminalTable:
         title: what is planned, the table's first line.
     """
     named = f"{title}: smallest detectable effects on accuracy, points (80 % power, two-sided 5 %)"
-    table = TerminalTable(title=escape(named), title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=0)
+    table = TerminalTable(title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=0)
+    table.title = escape(f"{named}\n{answer(planned)}")
     table.caption, table.caption_justify = escape("\n".join(notes(planned))), "left"
     target, margin = _points(planned[0].target), _points(planned[0].margin)
     table.add_column("contrast", overflow="fold")
@@ -90,6 +94,59 @@ def terminal_power(planned: Sequence[Planned], title: str) -> TerminalTable:
         figures = [*texts[3:7], texts[8], f"{one.design.run_logit_sd:.2f}", *texts[10:12], items, equivalent]
         table.add_row(escape(name), *map(escape, figures))
     return table
+
+
+def answer(planned: Sequence[Planned]) -> str:
+    """Whether a gain of the target can be found, and where, in a sentence or two; where not, what can.
+
+    Of several doses that with the most items stands for all.
+
+    Args:
+        planned: at least one; all of one target.
+    """
+    target = _points(planned[0].target)
+    told = _widest(planned, lambda one: (one.setup, one.role, one.benchmark))
+    if not told:
+        return f"Whether a gain of {target} points can be found cannot be told: there is no noise to plan with."
+    roomy = [one for one in told if one.target <= one.headroom]
+    found = [one for one in roomy if one.detectable <= one.target]
+    short = [one for one in roomy if one.detectable > one.target]
+    sentences = []
+    if found:
+        where = f" on {_listed(map(_place, found))}" if len(planned) > 1 else ""
+        sentences.append(f"A gain of {target} points is found in 80 % of such sweeps{where}.")
+    elif short:
+        sentences.append(f"A gain of {target} points is not found in 80 % of such sweeps.")
+    if short:
+        first = sorted(short, key=lambda one: one.role != HELD_OUT)
+        each = _listed((f"{_points(one.detectable)} on {_place(one)}{_seeds_for(one)}" for one in first), "; ")
+        sentences.append(f"{'Elsewhere the' if found else 'The'} smallest that is: {each}.")
+    if lacking := [one for one in told if one not in roomy]:
+        sentences.append(f"There is no room for a gain of {target} points on {_listed(map(_place, lacking))}.")
+    if planned[0].design.seeds == 1:
+        sentences.append("With one seed this holds for that run only, and not for the condition.")
+    return " ".join(sentences)
+
+
+def _place(one: Planned) -> str:
+    """A planned contrast by role, benchmark and dose."""
+    if one.role not in ROLE_NAMES:
+        return "these items"
+    inner = "; ".join([*filter(None, [one.setup]), *one.doses])
+    return f"{ROLE_NAMES[one.role]} {one.benchmark}{f' ({inner})' if inner else ''}"
+
+
+def _seeds_for(one: Planned) -> str:
+    """How many seeds would find the target, in brackets."""
+    needed, target = one.seeds_needed, _points(one.target)
+    return f" (no number of seeds finds {target})" if needed is None else f" ({target} takes {needed:,} seeds)"
+
+
+def _listed(texts: Iterable[str], mark: str = ", ") -> str:
+    """The first few in a row, and how many more there are in the table."""
+    every = list(texts)
+    more = f"{mark}{len(every) - _MOST_LISTED} more in the table" if len(every) > _MOST_LISTED else ""
+    return mark.join(every[:_MOST_LISTED]) + more
 
 
 def notes(planned: Sequence[Planned]) -> list[str]:
@@ -194,6 +251,7 @@ def power_blocks(planned: Sequence[Planned], title: str, figure: Figure, command
     columns = header(planned[0].target, planned[0].margin)
     return [
         Heading(f"{title}: what it can detect", 1),
+        Paragraph(answer(planned)),
         Paragraph("Smallest detectable effects on accuracy in points, 80 % power, two-sided 5 %."),
         Table(columns, [row(one) for one in planned], _WORDS),
         Bullets(notes(planned)),
@@ -216,7 +274,7 @@ def power_figure(planned: Sequence[Planned], name: str) -> Drawing:
     with canvas(max(5.2, 3.4 * len(panels)), 3.9) as figure:
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, one in zip(axes, panels, strict=True):
-            seeds = range(2, max(FIGURE_SEEDS, one.design.seeds) + 1)
+            seeds = range(2, _last_seeds(one) + 1)
             for scale, colour in zip(_SCALES, _COLOURS, strict=True):
                 design = replace(one.design, families=max(1, round(one.design.families * scale)))
                 effects = [100 * detectable(replace(design, seeds=count)) for count in seeds]
@@ -230,7 +288,10 @@ def power_figure(planned: Sequence[Planned], name: str) -> Drawing:
             axis.axhline(100 * one.target, color=INK, linewidth=0.9, linestyle="--", label="target")
             axis.set_title(f"{ROLE_NAMES.get(one.role, one.role)}\n{one.benchmark}", fontsize=10)
             axis.set_xlabel("seeds (1: a test over items, for that run only)")
-            axis.set_xticks([1, *[tick for tick in (2, 3, 5, 10, 20, 50, 100, 200) if tick <= seeds[-1]]])
+            axis.set_xscale("log")
+            ticks = [1, *[tick for tick in (2, 3, 5, 10, 20, 50, 100, 200) if tick <= seeds[-1]]]
+            axis.set_xticks(ticks, [str(tick) for tick in ticks])
+            axis.minorticks_off()
             axis.grid(axis="y", color=GRID, linewidth=0.7)
             axis.spines[["top", "right"]].set_visible(False)
             # two seeds need three times the effect of three: the curves' steep end would flatten the rest
@@ -241,6 +302,12 @@ def power_figure(planned: Sequence[Planned], name: str) -> Drawing:
         return Drawing(figure, name)
 
 
+def _last_seeds(one: Planned) -> int:
+    """Where the x axis of a panel ends."""
+    needed = one.seeds_needed or 0
+    return max(FIGURE_SEEDS, one.design.seeds, needed if needed <= MOST_FIGURE_SEEDS else 0)
+
+
 def _top(one: Planned) -> float:
     """Where the y axis of a panel ends: above the design and above half the families at three seeds."""
     half = replace(one.design, families=max(1, round(one.design.families * _SCALES[0])), seeds=3)
@@ -248,11 +315,16 @@ def _top(one: Planned) -> float:
 
 
 def _panels(planned: Sequence[Planned]) -> list[Planned]:
-    found: dict[tuple[str, str], Planned] = {}
+    return _widest(planned, lambda one: (one.role, one.benchmark))
+
+
+def _widest(planned: Sequence[Planned], key: Callable[[Planned], Hashable]) -> list[Planned]:
+    """Of those with the same key that have noise to plan with, the one with the most items."""
+    found: dict[Hashable, Planned] = {}
     for one in planned:
-        kept = found.get((one.role, one.benchmark))
+        kept = found.get(key(one))
         if one.measurable and (kept is None or one.design.items > kept.design.items):
-            found[one.role, one.benchmark] = one
+            found[key(one)] = one
     return list(found.values())
 
 
