@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -10,13 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from fake_sweep import Outcomes
+from matplotlib.image import imread
 from test_explorer import HOSTILE, contrast, sweep_view
 
-from softcontam.reporting.blocks import Block, Bullets, Code, Folded, Heading, Paragraph, Table
+from softcontam.reporting.blocks import Block, Bullets, Code, Figure, Folded, Heading, Paragraph, Table
 from softcontam.reporting.document import to_html
+from softcontam.reporting.drawing import Drawing, canvas
 from softcontam.reporting.explorer import item_blocks
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
@@ -46,6 +50,12 @@ def fill(kind: str, seed: int, items: int = FEW) -> Outcomes:
     return made.add("seen", "s0", [arm], copies=2 * arm)
 
 
+def figure(inches: float, name: str) -> Figure:
+    """An empty figure, so that only the page's own marks are seen in it; legible from 66 pixels per inch on."""
+    with canvas(inches, 2.0) as drawn:
+        return Figure(Drawing(drawn, name), name, f"About {name}.")
+
+
 def blocks(view: Any) -> list[Block]:
     wide = [f"column {number}" for number in range(18)]
     return [
@@ -56,6 +66,10 @@ def blocks(view: Any) -> list[Block]:
         Heading("Wide"),
         Table(wide, [[f"{row}.{column}00" for column in range(18)] for row in range(60)], ()),
         Folded("Folded away", [Paragraph("Inside the fold.")]),
+        Folded("Unfolded", [Paragraph("Inside the other fold.")]),
+        Heading("Figures"),
+        figure(8.0, "wide"),
+        figure(4.0, "slim"),
         Code("python -m softcontam.run " + "x" * 300),
         *item_blocks(view),
     ]
@@ -137,6 +151,7 @@ class TestTables:
     def test_a_long_table_is_searched_by_its_rows(self, opened: Any) -> None:
         page = opened()
         page.get_by_placeholder("Search 60 rows").fill("59.000")
+        page.get_by_text("1 of 60 rows").wait_for()
         assert page.locator("#section-wide ~ .scroll tbody tr:visible").count() == 1
 
 
@@ -151,8 +166,8 @@ class TestItems:
         page = opened()
         rows = items_of(page)
         counts = page.locator(".counts").inner_text()
-        assert "80 item results" in counts
-        assert "3 flip, net +1" in counts
+        assert counts.startswith("3 of 80 results flip, net +1: exact duplicates at 20")
+        assert "against the clean arm, 40 items over 2 seeds." in counts
         assert re.sub(r"\s+", " ", counts).count("2 wrong → right") == 1
         first = [row.split("\t") for row in texts(rows)[:2]]
         assert [row[0] for row in first] == ["q0", "q1"]
@@ -166,8 +181,10 @@ class TestItems:
         assert rows.count() == 2
         page.get_by_label("Only flipped").uncheck()
         page.get_by_label("Search", exact=True).fill("Question 17:")
-        page.get_by_text("1 of 40 items").wait_for()
+        page.get_by_text("1 of 40 items. Choose a row").wait_for()
         assert texts(rows)[0].startswith("q17")
+        page.get_by_label("Search", exact=True).fill("nowhere")
+        page.get_by_text("0 of 40 items.", exact=True).wait_for()
         page.get_by_label("Search", exact=True).fill("")
         page.locator(".items th button", has_text="item").press("Enter")
         assert [row.split("\t")[0] for row in texts(rows)[:4]] == ["q0", "q1", "q2", "q3"]
@@ -198,6 +215,73 @@ class TestItems:
         page.keyboard.press("Escape")
         # the focus is where the reader was; a dialog tells of its end in a later task
         page.wait_for_function("document.activeElement.dataset.place === '2'")
+
+    def test_the_search_box_says_what_is_searched(self, opened: Any, tmp_path: Path) -> None:
+        page = opened()
+        items_of(page)
+        box = page.get_by_label("Search", exact=True)
+        assert box.get_attribute("placeholder") == "Item, family, prompt, answer"
+        for text in ("q17", "f8 q17", "question 17:"):
+            box.fill(text)
+            page.get_by_text("1 of 40 items").wait_for()
+        box.fill("answer: 7")
+        page.get_by_text("40 of 40 items").wait_for()
+        path = tmp_path / "bare.html"
+        path.write_text(to_html(list(item_blocks(sweep_view(tmp_path, fill))), "no prompts"), encoding="utf-8")
+        page = opened(path)
+        items_of(page)
+        assert page.get_by_label("Search", exact=True).get_attribute("placeholder") == "Item, family"
+
+    def test_arrow_keys_step_through_the_items_in_the_order_of_the_table(self, opened: Any) -> None:
+        page = opened()
+        rows = items_of(page)
+        page.locator(".items th button", has_text="item").click()
+        page.locator(".items th button", has_text="item").click()
+        assert [row.split("\t")[0] for row in texts(rows)[:3]] == ["q39", "q38", "q37"]
+        rows.first.click()
+        dialog = page.locator("dialog[open]")
+        assert dialog.get_by_text("Keys ← → step through the items").is_visible()
+
+        def stands_at(item: str) -> bool:
+            dialog.locator(".asked pre", has_text=f"Question {item[1:]}:").wait_for()
+            return str(dialog.locator("h3").inner_text()) == item
+
+        page.keyboard.press("ArrowLeft")
+        assert stands_at("q39"), "there is none before the first"
+        page.keyboard.press("ArrowRight")
+        assert stands_at("q38")
+        # a click on plain text takes the focus out of the dialog, and one into an output is gone with the next item
+        dialog.locator(".about").click()
+        page.keyboard.press("ArrowRight")
+        assert stands_at("q37")
+        dialog.locator("pre").first.focus()
+        page.keyboard.press("ArrowRight")
+        assert stands_at("q36")
+        assert page.evaluate("document.activeElement.tagName") == "H3"
+        page.keyboard.press("ArrowLeft")
+        assert stands_at("q37")
+        page.keyboard.press("Alt+ArrowRight")
+        assert stands_at("q37"), "the browser's own keys stay"
+        page.keyboard.press("Escape")
+        page.wait_for_function("document.activeElement.dataset.place === '2'")
+        page.keyboard.press("ArrowRight")
+        assert page.locator("dialog[open]").count() == 0
+
+    def test_a_button_of_the_dialog_keeps_the_focus_until_it_cannot_be_pressed(self, opened: Any) -> None:
+        page = opened()
+        rows = items_of(page)
+        page.get_by_label("Only flipped").check()
+        rows.first.click()
+        page.get_by_label("Next item of the table").press("Enter")
+        assert page.locator("dialog[open] h3").inner_text() == "q1"
+        assert page.evaluate("document.activeElement.tagName") == "H3", "the last item"
+        page.keyboard.press("ArrowLeft")
+        assert page.locator("dialog[open] h3").inner_text() == "q0"
+        page.keyboard.press("Escape")
+        page.get_by_label("Only flipped").uncheck()
+        rows.first.click()
+        page.get_by_label("Next item of the table").press("Enter")
+        assert page.evaluate("document.activeElement.textContent") == "Next →"
 
     def test_another_dose_keeps_the_chosen_items_and_shows_its_own_outputs(self, opened: Any) -> None:
         page = opened()
@@ -292,6 +376,45 @@ class TestLooks:
         page.locator("dialog[open] .seed").first.wait_for()
         assert page.evaluate("document.querySelector('dialog .detail').scrollWidth <= innerWidth")
 
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_a_figure_that_is_too_wide_for_a_phone_shows_that_it_scrolls(self, opened: Any, scheme: str) -> None:
+        page = opened(width=360, height=740, color_scheme=scheme)
+        wide, slim = page.locator("figure").nth(0), page.locator("figure").nth(1)
+        page.locator("figure[data-wide]").wait_for()
+        hint = "node => getComputedStyle(node.querySelector('figcaption'), '::before').content"
+        assert "sideways" in wide.evaluate(hint)
+        assert slim.evaluate(hint) == "none"
+
+        def shade(at_end: bool) -> float:
+            """How much the right edge of the empty figure differs from its middle."""
+            wide.evaluate("(node, end) => { node.scrollLeft = end ? node.scrollWidth : 0; }", at_end)
+            drawn = imread(io.BytesIO(wide.screenshot()))[20:60, :, :3]
+            return float(np.abs(drawn[:, -3:].mean((0, 1)) - drawn[:, 150:200].mean((0, 1))).max())
+
+        assert shade(at_end=False) > 0.03
+        assert shade(at_end=True) < 0.01
+        caption = "node => node.querySelector('figcaption').getBoundingClientRect().left >= 0"
+        assert wide.evaluate(caption), "the caption stays where it can be read"
+        page.set_viewport_size({"width": 700, "height": 740})
+        page.locator("figure[data-wide]").wait_for(state="detached")
+
+    def test_a_wide_figure_scrolls_by_keyboard(self, opened: Any) -> None:
+        page = opened(width=360, height=740)
+        page.locator("figure[data-wide]").focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("document.activeElement.scrollLeft > 0")
+        assert page.locator("figure").nth(1).get_attribute("tabindex") is None
+
+    @pytest.mark.parametrize("width", [800, 1400])
+    def test_a_jump_from_the_contents_takes_the_focus_to_the_heading(self, opened: Any, width: int) -> None:
+        page = opened(width=width)
+        if width == 800:
+            page.locator("details.toc > summary").press("Enter")
+        page.locator(".toc a", has_text="Numbers").press("Enter")
+        page.wait_for_function("document.activeElement.id === 'section-numbers'")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "name", "the first header of its table"
+
     def test_the_contents_stand_open_beside_a_wide_page_only_and_mark_the_place(self, opened: Any) -> None:
         assert not opened(width=800).locator(".toc a").first.is_visible()
         page = opened(width=1400)
@@ -299,15 +422,37 @@ class TestLooks:
         page.locator(".toc a[aria-current]", has_text="Wide").wait_for()
         assert page.locator("#section-wide").evaluate("node => node.getBoundingClientRect().top < 200")
 
-    def test_paper_is_white_and_shows_folds_and_whole_tables(self, opened: Any) -> None:
+    def test_paper_is_white_and_shows_whole_tables_and_the_folds_as_they_were_left(self, opened: Any) -> None:
         page = opened(width=1030, color_scheme="dark")
         items_of(page)
+        page.get_by_text("Unfolded", exact=True).click()
         page.emulate_media(media="print")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        assert page.get_by_text("Inside the fold.").is_visible()
+        assert page.get_by_text("Folded away").is_visible()
+        assert not page.get_by_text("Inside the fold.").is_visible()
+        assert page.get_by_text("Inside the other fold.").is_visible()
+        told = "name => getComputedStyle(document.querySelector(name + ' > summary'), '::after').content"
+        assert "open it on the page to print it" in page.evaluate(told, "main > section > details:not([open])")
+        assert page.evaluate(told, "main > section > details[open]") == "none"
         assert page.locator(".explorer details td", has_text="q0").is_visible()
         assert not page.locator(".items").is_visible()
         assert not page.locator(".toc").is_visible()
         boxes = "[...document.querySelectorAll('.scroll')].filter(b => b.scrollHeight > b.clientHeight + 1).length"
         assert page.evaluate(boxes) == 0
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    def test_a_closed_fold_takes_no_pages(self, opened: Any, tmp_path: Path) -> None:
+        path = tmp_path / "folds.html"
+        rows = [[str(row), "text"] for row in range(400)]
+        long = Folded("A long table", [Table(("row", "text"), rows, ())])
+        items = list(item_blocks(sweep_view(tmp_path, fill)))
+        path.write_text(to_html([*items, long], "folds"), encoding="utf-8")
+        page = opened(path)
+        closed = pages(page)
+        page.get_by_text("A long table").click()
+        assert closed <= 2 < pages(page)
+        assert page.locator(".explorer details[open]").count() == 0, "printing leaves the page as it was"
+
+
+def pages(page: Any) -> int:
+    return len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True)))

@@ -45,13 +45,16 @@ def to_markdown(blocks: Sequence[Block]) -> str:
 
 
 def _sections(blocks: Sequence[Block]) -> list[tuple[str, str, str]]:
-    """The page cut at its headings of level 2: id, heading and HTML of each section, the first without a heading."""
+    """The page cut at its headings of level 2: id, heading and HTML of each section, the first without a heading.
+
+    Headings can take the focus, so that a jump from the contents takes the keyboard along.
+    """
     parts: list[tuple[str, str, list[str]]] = [("", "", [])]
     taken: set[str] = set()
     for block in blocks:
         if isinstance(block, Heading) and block.level == 2:
             name = _name(block.text, taken)
-            heading = block.html().replace("<h2>", f'<h2 id="{name}">', 1)
+            heading = block.html().replace("<h2>", f'<h2 id="{name}" tabindex="-1">', 1)
             parts.append((name, block.text, [heading]))
         else:
             parts[-1][2].append(block.html())

@@ -86,7 +86,7 @@ def explorer(measured: SweepEffects, budget: int = BUDGET) -> ItemExplorer | Non
     states = item_states(pairs, measured.items)
     index = Index.of(pairs, states)
     listed = index.numbered(states)
-    chunks = {"index": index_chunk(index, pairs), **arm_chunks(index, pairs, listed)}
+    chunks = {"index": index_chunk(index, pairs, measured.texts), **arm_chunks(index, pairs, listed)}
     chunks["texts"], notes = text_chunk(index, measured.texts, budget)
     outputs, told = output_chunks(index, listed, measured.rows, budget, sum(map(len, chunks.values())))
     return ItemExplorer(_most_flipped(listed), [*told, *notes], chunks | outputs)

@@ -92,8 +92,8 @@ class Index:
         return frame.merge(items, on=_ITEM).merge(groups, on=["role", "benchmark"])
 
 
-def index_chunk(index: Index, pairs: Sequence[Pair]) -> str:
-    """The chunk that is read first: arms, groups and items by their names."""
+def index_chunk(index: Index, pairs: Sequence[Pair], texts: pd.DataFrame) -> str:
+    """The chunk that is read first: arms, groups and items by their names, and whether prompts can be searched."""
     contexts = {(arm.split_benchmark, arm.setup) for arm in index.arms}
     arms = [
         {
@@ -112,7 +112,7 @@ def index_chunk(index: Index, pairs: Sequence[Pair]) -> str:
     ]
     names = {"id": index.items["item_id"], "family": index.items["family"]}
     items = {name: column.astype(str).tolist() for name, column in names.items()}
-    return _packed({"arms": arms, "groups": groups, "items": items})
+    return _packed({"arms": arms, "groups": groups, "items": items, "prompts": not texts.empty})
 
 
 def _context(arm: Arm) -> str:

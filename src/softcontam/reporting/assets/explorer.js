@@ -28,6 +28,7 @@
   }
 
   const count = (value) => value.toLocaleString("en");
+  const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
   const percent = (share) => (share === null ? "–" : String(Math.round(100 * share)));
   function signed(share) {
     if (share === null) return "–";
@@ -97,7 +98,8 @@
         return { field, select, label: labelled({ context: "Benchmark", condition: "Arm", dose: "Dose" }[field], select) };
       });
       this.group = element("select");
-      this.search = element("input", { type: "search", placeholder: "Item, family or words of the prompt" });
+      const searched = this.index.prompts ? "Item, family, prompt, answer" : "Item, family";
+      this.search = element("input", { type: "search", placeholder: searched });
       this.flippedOnly = element("input", { type: "checkbox" });
       this.group.addEventListener("change", () => this.refresh());
       this.search.addEventListener("input", () => this.searched());
@@ -132,7 +134,7 @@
         if (row) { this.active = Number(row.dataset.place); this.draw(true); this.open(this.active); }
       });
       this.body.addEventListener("keydown", (event) => this.key(event));
-      this.view.replaceChildren(controls, this.counts, this.scroller);
+      this.view.replaceChildren(controls, this.counts, this.status, this.scroller);
       this.buildDialog();
     }
 
@@ -144,13 +146,22 @@
         made.addEventListener("click", act);
         return made;
       };
+      const keys = element("span", { class: "keys" }, "Keys ← → step through the items");
       this.previous = button("← Previous", "Previous item of the table", () => this.step(-1));
       this.next = button("Next →", "Next item of the table", () => this.step(1));
       const close = button("Close", "Close", () => this.dialog.close());
       this.detail = element("div", { class: "detail" });
       this.dialog = element("dialog", { class: "item", "aria-label": "Item" },
-        element("header", {}, element("div", {}, this.title, this.about), element("div", { class: "steps" }, this.previous, this.next, close)),
+        element("header", {}, element("div", { "aria-live": "polite" }, this.title, this.about),
+          element("div", { class: "steps" }, keys, this.previous, this.next, close)),
         this.detail);
+      /* On the document: after a click on plain text in the dialog, keys go to the body. */
+      document.addEventListener("keydown", (event) => {
+        const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (!this.dialog.open || !by || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        this.step(by);
+      });
       this.dialog.addEventListener("click", (event) => { if (event.target === this.dialog) this.dialog.close(); });
       this.dialog.addEventListener("close", () => this.focusRow(this.active));
       this.view.append(this.dialog);
@@ -259,7 +270,8 @@
       this.active = 0;
       this.scroller.scrollTop = 0;
       this.draw(true);
-      this.status.textContent = `${count(this.shown.length)} of ${count(inGroup.length)} items. Choose a row to read prompt and outputs.`;
+      const hint = this.shown.length ? " Choose a row to read prompt and outputs." : "";
+      this.status.textContent = `${count(this.shown.length)} of ${counted(inGroup.length, "item")}.${hint}`;
     }
 
     /* What became of all item results, as one bar and in numbers. */
@@ -275,8 +287,8 @@
       const seeds = this.arm.seeds.length;
       const net = totals[GAINED] - totals[LOST];
       const dose = this.arm.dose.replace(" %", "\u00a0%");
-      const text = `${count(all)} item results, ${this.arm.condition} at ${dose} against the clean arm over ${seeds} ` +
-        `seed${seeds === 1 ? "" : "s"}: ${count(totals[GAINED] + totals[LOST])} flip, net ${net > 0 ? "+" : net < 0 ? MINUS : ""}${count(Math.abs(net))}.`;
+      const text = `${count(totals[GAINED] + totals[LOST])} of ${counted(all, "result")} flip, net ${net > 0 ? "+" : net < 0 ? MINUS : ""}${count(Math.abs(net))}: ` +
+        `${this.arm.condition} at ${dose} against the clean arm, ${counted(rows.length, "item")} over ${counted(seeds, "seed")}.`;
       this.counts.replaceChildren(element("p", {}, text), bar, legend);
     }
 
@@ -371,7 +383,8 @@
     }
 
     step(by) {
-      const place = Math.min(this.shown.length - 1, Math.max(0, this.active + by));
+      const place = this.active + by;
+      if (place < 0 || place >= this.shown.length) return;
       this.active = place;
       this.open(place);
     }
@@ -382,7 +395,9 @@
       this.about.textContent = `${group.role} item of ${group.benchmark}, family ${items.family[row.item]} · ${place + 1} of ${count(this.shown.length)}`;
       this.previous.disabled = place === 0;
       this.next.disabled = place === this.shown.length - 1;
-      if (!this.dialog.open) { this.dialog.showModal(); this.title.focus(); }
+      if (!this.dialog.open) this.dialog.showModal();
+      /* A button keeps the focus while it can be pressed again. */
+      if (!this.dialog.querySelector(".steps").contains(document.activeElement) || document.activeElement.disabled) this.title.focus();
       const asked = (this.opened = row);
       const texts = await this.chunk("texts");
       const sides = await Promise.all(this.arm.seeds.map(async (_, at) => (row.states[at] === null ? null : {

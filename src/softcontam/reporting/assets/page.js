@@ -1,5 +1,5 @@
 "use strict";
-/* What the page does beside being read: theme, contents, tables to sort and search, and everything open on paper. */
+/* What the page does beside being read: theme, contents, tables to sort and search, wide figures, and paper. */
 (() => {
   const root = document.documentElement;
   const KEY = "softcontam-theme";
@@ -127,7 +127,7 @@
         row.hidden = !words.every((word) => texts[place].includes(word));
         shown += row.hidden ? 0 : 1;
       });
-      count.textContent = words.length ? `${shown} of ${rows.length}` : "";
+      count.textContent = words.length ? `${shown} of ${rows.length} rows` : "";
     });
     bar.append(input, count);
     box.before(bar);
@@ -156,11 +156,22 @@
     }
   }
 
-  /* Paper has no folds. */
+  /* A figure that is wider than its box says so, and can be scrolled by keyboard; turning a phone may change it. */
+  function figures() {
+    const look = ({ target }) => {
+      const wide = target.scrollWidth > target.clientWidth + 1;
+      target.toggleAttribute("data-wide", wide);
+      if (wide) target.tabIndex = 0; else target.removeAttribute("tabindex");
+    };
+    const watcher = new ResizeObserver((entries) => entries.forEach(look));
+    for (const figure of document.querySelectorAll("figure")) watcher.observe(figure);
+  }
+
+  /* The fold that page.css opens on paper, for browsers whose style sheets can't (Firefox before 143, Safari before 18.4). */
   function printing() {
     let closed = [];
     addEventListener("beforeprint", () => {
-      closed = [...document.querySelectorAll("details:not([open])")];
+      closed = [...document.querySelectorAll(".explorer details:not([open])")];
       closed.forEach((one) => { one.open = true; });
     });
     addEventListener("afterprint", () => { closed.forEach((one) => { one.open = false; }); });
@@ -170,6 +181,7 @@
     themeButton();
     contents();
     tables();
+    figures();
     printing();
   });
 })();
