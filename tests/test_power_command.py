@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ from softcontam.analysis.planned import Planned, planned, planned_cell
 from softcontam.arms import lay_out
 from softcontam.config import Config
 from softcontam.errors import ConfigError
-from softcontam.power import main, planned_power, read_settings, stated
-from softcontam.reporting.power import power_figure
+from softcontam.power import main, planned_power, read_settings, stated, write_files
+from softcontam.reporting.power import answer, power_figure
 from softcontam.store import Store
 
 SWEEP = ("exp=semd_rate_sweep", *TINY, "condition=exact", "mixture.rate=0.2", "seed=0,1")
@@ -125,7 +126,16 @@ class TestStated:
                 ["families=1000", "target=0.2", "base_accuracy=0.9"],
                 "There is no room for a gain of 20.0 points on these items.",
             ),
-            (["families=50", "run_logit_sd=0.6", "target=0.01"], "(no number of seeds finds 1.0)"),
+            (["families=200", "run_logit_sd=0.3", "target=0.01"], "(no number of seeds finds 1.0)"),
+            (
+                ["families=4"],
+                "No gain that there is room for is found on these items (if clean accuracy is 50 %, which is assumed).",
+            ),
+            (
+                ["families=1000", "target=0.6"],
+                "There is no room for a gain of 60.0 points on these items "
+                "(if clean accuracy is 50 %, which is assumed).",
+            ),
         ],
         ids=lambda value: " ".join(value) if isinstance(value, list) else "",
     )
@@ -135,6 +145,31 @@ class TestStated:
         assert says in power(*words)
         power(*words, f"out={power.folder}/out")
         assert says in (power.folder / "out" / "power.md").read_text()
+
+    def test_a_gain_beyond_the_room_is_not_named_as_one_that_is_found(self, power: Run) -> None:
+        assert ">100" not in answer([planned_design("families=2", "seeds=2")])
+
+    def test_one_seed_is_said_of_those_contrasts_that_have_one(self) -> None:
+        several = replace(planned_design("families=125"), role="held_out", benchmark="riddles", setup="lr=1")
+        one = replace(several, setup="lr=2", design=replace(several.design, seeds=1))
+        said = "With one seed (held-out riddles (lr=2)) this holds"
+        assert said in answer([several, one])
+        assert said in answer([one, several])
+
+    def test_a_contrast_that_cannot_be_measured_is_named_beside_those_that_can(self) -> None:
+        held_out = replace(planned_design("families=125"), role="held_out", benchmark="riddles")
+        related = replace(held_out, role="related", design=replace(held_out.design, discordance=0.0))
+        text = answer([held_out, related])
+        assert "The smallest that is: 23.6 on held-out riddles" in text
+        assert text.endswith("Nothing can be told on related riddles: there is no noise to plan with.")
+
+    def test_a_plan_without_any_noise_is_written_without_a_figure(self, tmp_path: Path) -> None:
+        one = planned_design("families=125")
+        write_files([replace(one, design=replace(one.design, discordance=0.0))], "silent", tmp_path, "power")
+        assert {path.name for path in tmp_path.iterdir()} == {"power.csv", "power.md"}
+        page = (tmp_path / "power.md").read_text()
+        assert "Whether a gain of 5.0 points can be found cannot be told" in page
+        assert "power.svg" not in page
 
     def test_what_rests_on_an_assumed_accuracy_says_so(self, power: Run) -> None:
         assert "50.0 points only (if clean accuracy is 50 %, which is assumed)" in power("families=4")
@@ -146,7 +181,8 @@ class TestStated:
         ends = []
         for one in found:
             (axis,) = power_figure([one], "x").figure.axes
-            ends.append(max(line.get_xdata()[-1] for line in axis.lines if len(line.get_xdata()) > 2))
+            lines = [np.asarray(line.get_xdata()) for line in axis.lines]
+            ends.append(max(int(seeds[-1]) for seeds in lines if len(seeds) > 2))
         assert ends == [19, 12, 10], "106 seeds would leave the design in a corner"
 
     def test_the_files_hold_what_was_printed(self, power: Run, tmp_path: Path) -> None:

@@ -248,13 +248,15 @@ def _laid_out(configs: Sequence[Config]) -> list[PlannedCell]:
 
 
 def write_files(found: Sequence[Planned], title: str, out: Path, command: str) -> None:
-    """Write ``power.csv``, ``power.svg``, ``power.png`` and ``power.md`` into ``out``."""
-    drawing = power_figure(found, "power")
+    """Write ``power.csv`` and ``power.md`` into ``out``; also ``power.svg`` and ``power.png`` if there is noise."""
     write_text(out / "power.csv", power_frame(found).to_csv(index=False))
-    write_text(out / "power.svg", drawing.svg)
-    write_bytes(out / "power.png", drawing.png())
-    caption = "Smallest detectable effect against the number of seeds; the ring is this design."
-    write_text(out / "power.md", to_markdown(power_blocks(found, title, Figure(drawing, "power", caption), command)))
+    figure = None
+    if any(one.measurable for one in found):
+        caption = "Smallest detectable effect against the number of seeds; the ring is this design."
+        figure = Figure(power_figure(found, "power"), "power", caption)
+        write_text(out / "power.svg", figure.drawing.svg)
+        write_bytes(out / "power.png", figure.drawing.png())
+    write_text(out / "power.md", to_markdown(power_blocks(found, title, figure, command)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_sweep import Outcomes, add_cell, config, sweep_of
+from rich.console import Console
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
@@ -20,6 +22,7 @@ from softcontam.analysis.items import ACCURACY, LOGPROB
 from softcontam.analysis.records import AGAINST
 from softcontam.config import AnalysisConfig, ContrastConfig, check_analysis
 from softcontam.errors import ConfigError, StoreError
+from softcontam.reporting.terminal import terminal_table
 from softcontam.reporting.verdicts import EQUIVALENT, MISSING, NOT_SHOWN, SHOWN, WITHIN, sentence, verdict_of
 from softcontam.reporting.wording import verdict
 from softcontam.store import Store
@@ -144,6 +147,17 @@ def test_verdicts_say_shown_and_not_shown_with_numbers(tmp_path: Path) -> None:
     text = sentence(not_shown)
     assert "no change of held-out puzzles accuracy is shown" in text
     assert "Detectable: 7.5 points" in text
+
+
+def test_the_terminal_tells_the_verdicts_below_the_effects(tmp_path: Path) -> None:
+    """On a cluster the page is a copy away."""
+    measured = declared(tmp_path, [{"test": "effect", "condition": "exact"}, {"test": "effect", "condition": "near"}])
+    console = Console(width=140, record=True, file=io.StringIO())
+    console.print(terminal_table(measured))
+    text = " ".join(console.export_text().split())
+    assert "shown: Exact duplicates raise held-out puzzles accuracy at 20 % of rows by +26.2 points" in text
+    assert "not measured: Near duplicates" in text
+    assert text.index("Δ held-out") < text.index("shown: Exact")
 
 
 def test_a_dose_response_names_slope_and_dose(tmp_path: Path) -> None:

@@ -178,11 +178,13 @@ class Planned:
         """What cannot be seen on this benchmark, whatever the number of items suggests."""
         if not self.measurable:
             return ["the clean runs answered every item alike: nothing to plan with"]
-        told = self._told_of_room()
-        if self.base_assumed:
-            at = f"if clean accuracy is {100 * self.design.base_accuracy:g} %, which is assumed"
-            told = [f"{text} ({at})" for text in told]
-        return told
+        return [f"{text}{self.if_assumed}" for text in self._told_of_room()]
+
+    @property
+    def if_assumed(self) -> str:
+        """What a statement about room has to end with: the accuracy that it rests on, where that is assumed."""
+        base = f"{100 * self.design.base_accuracy:g} %"
+        return f" (if clean accuracy is {base}, which is assumed)" if self.base_assumed else ""
 
     def _told_of_room(self) -> list[str]:
         """What the distance to chance and to 100 % leaves no room for."""

@@ -105,27 +105,48 @@ def answer(planned: Sequence[Planned]) -> str:
         planned: at least one; all of one target.
     """
     target = _points(planned[0].target)
-    told = _widest(planned, lambda one: (one.setup, one.role, one.benchmark))
+    told = _widest(planned, _contrast)
     if not told:
         return f"Whether a gain of {target} points can be found cannot be told: there is no noise to plan with."
     roomy = [one for one in told if one.target <= one.headroom]
     found = [one for one in roomy if one.detectable <= one.target]
-    short = [one for one in roomy if one.detectable > one.target]
+    missed = [one for one in roomy if one.detectable > one.target]
+    short = [one for one in missed if one.detectable <= one.headroom]
     sentences = []
     if found:
         where = f" on {_listed(map(_place, found))}" if len(planned) > 1 else ""
         sentences.append(f"A gain of {target} points is found in 80 % of such sweeps{where}.")
-    elif short:
+    elif missed:
         sentences.append(f"A gain of {target} points is not found in 80 % of such sweeps.")
     if short:
         first = sorted(short, key=lambda one: one.role != HELD_OUT)
         each = _listed((f"{_points(one.detectable)} on {_place(one)}{_seeds_for(one)}" for one in first), "; ")
         sentences.append(f"{'Elsewhere the' if found else 'The'} smallest that is: {each}.")
+    if hidden := [one for one in missed if one not in short]:
+        sentences.append(f"No gain that there is room for is found on {_places(hidden)}.")
     if lacking := [one for one in told if one not in roomy]:
-        sentences.append(f"There is no room for a gain of {target} points on {_listed(map(_place, lacking))}.")
-    if planned[0].design.seeds == 1:
-        sentences.append("With one seed this holds for that run only, and not for the condition.")
+        sentences.append(f"There is no room for a gain of {target} points on {_places(lacking)}.")
+    measured = {_contrast(one) for one in told}
+    if silent := [one for one in planned if _contrast(one) not in measured]:
+        places = _listed(dict.fromkeys(map(_place, silent)))
+        sentences.append(f"Nothing can be told on {places}: there is no noise to plan with.")
+    if single := [one for one in told if one.design.seeds == 1]:
+        which = "" if len(single) == len(told) else f" ({_listed(map(_place, single))})"
+        sentences.append(f"With one seed{which} this holds for that run only, and not for the condition.")
     return " ".join(sentences)
+
+
+def _contrast(one: Planned) -> tuple[str, str, str]:
+    """What a planned contrast shares with those of other doses."""
+    return one.setup, one.role, one.benchmark
+
+
+def _places(those: Sequence[Planned]) -> str:
+    """Where there is no room, with the accuracy that this rests on where it is assumed."""
+    on = {one.if_assumed for one in those}
+    if len(on) == 1:
+        return _listed(map(_place, those)) + on.pop()
+    return _listed(_place(one) + one.if_assumed for one in those)
 
 
 def _place(one: Planned) -> str:
@@ -246,8 +267,8 @@ def power_frame(planned: Sequence[Planned]) -> pd.DataFrame:
     return pd.DataFrame(rows).astype(dict.fromkeys(counts, "Int64"))
 
 
-def power_blocks(planned: Sequence[Planned], title: str, figure: Figure, command: str) -> list[Block]:
-    """The page ``power.md``."""
+def power_blocks(planned: Sequence[Planned], title: str, figure: Figure | None, command: str) -> list[Block]:
+    """The page ``power.md``; without a figure where there is no noise to draw one from."""
     columns = header(planned[0].target, planned[0].margin)
     return [
         Heading(f"{title}: what it can detect", 1),
@@ -255,7 +276,7 @@ def power_blocks(planned: Sequence[Planned], title: str, figure: Figure, command
         Paragraph("Smallest detectable effects on accuracy in points, 80 % power, two-sided 5 %."),
         Table(columns, [row(one) for one in planned], _WORDS),
         Bullets(notes(planned)),
-        figure,
+        *([] if figure is None else [figure]),
         Paragraph(f"Made by: {command}"),
     ]
 

@@ -13,10 +13,11 @@ from softcontam.analysis.items import HELD_OUT, RELATED, SEEN
 from softcontam.analysis.pairing import Arm
 from softcontam.analysis.records import Effect
 from softcontam.reporting import wording
+from softcontam.reporting.verdicts import sentence, verdict_of
 
 
 def terminal_table(measured: SweepEffects) -> Table:
-    """The effects as a compact table: one line per arm, each change with its interval."""
+    """The effects as a compact table: one line per arm, each change with its interval; below, the declared verdicts."""
     unit = wording.unit_of(measured.primary)
     by_arm: dict[Arm, list[Effect]] = {}
     for effect in measured.of(measured.primary):
@@ -37,6 +38,9 @@ def terminal_table(measured: SweepEffects) -> Table:
         dose = (wording.rate(arm.rate), wording.copies(effects[0].copies))
         changes = (_changes(effects, role) for role in (SEEN, HELD_OUT, RELATED))
         table.add_row(*label, arm.condition, arm.level or "–", *dose, *changes)
+    verdicts = [f"{verdict_of(one)}: {sentence(one, measured.declaration.late)}" for one in measured.declared]
+    if verdicts:
+        table.caption, table.caption_justify = escape("\n".join(verdicts)), "left"
     return table
 
 

@@ -46,7 +46,8 @@ def sentence(one: Declared, late: bool = False) -> str:
             return _dose_sentence(one)
         level = f" ({stated.level})" if stated.level else ""
         what = stated.test.replace("_", " ")
-        return f"{wording.CONDITIONS.get(stated.condition, stated.condition)}{level}, {what}: {one.missing}."
+        name = wording.CONDITIONS.get(stated.condition, stated.condition)
+        return f"{name[:1].upper()}{name[1:]}{level}, {what}: {one.missing}."
     unit = unit_of(one.effect.outcome)
     if stated.test == NO_TRANSFER:
         text = _transfer_sentence(one, one.effect)
