@@ -119,7 +119,7 @@ class TestStated:
             (["families=1000", "seeds=20"], "A gain of 5.0 points is found in 80 % of such sweeps."),
             (
                 ["families=125", "seeds=3"],
-                "A gain of 5.0 points is not found in 80 % of such sweeps. The smallest that is: 23.6 on these items",
+                "A gain of 5.0 points is found in fewer than 80 % of such sweeps. The smallest found in 80 %: 23.6 on",
             ),
             (["families=125", "seeds=1"], "With one seed this holds for that run only, and not for the condition."),
             (
@@ -160,7 +160,7 @@ class TestStated:
         held_out = replace(planned_design("families=125"), role="held_out", benchmark="riddles")
         related = replace(held_out, role="related", design=replace(held_out.design, discordance=0.0))
         text = answer([held_out, related])
-        assert "The smallest that is: 23.6 on held-out riddles" in text
+        assert "The smallest found in 80 %: 23.6 on held-out riddles" in text
         assert text.endswith("Nothing can be told on related riddles: there is no noise to plan with.")
 
     def test_a_plan_without_any_noise_is_written_without_a_figure(self, tmp_path: Path) -> None:

@@ -555,6 +555,8 @@ def check_analysis(analysis: AnalysisConfig) -> None:
         raise ConfigError(f"analysis.logprob_margin={analysis.logprob_margin} must be above 0, or null for no test.")
     for place, one in enumerate(analysis.contrasts):
         key = f"analysis.contrasts.{place}"
+        if one in analysis.contrasts[:place]:
+            raise ConfigError(f"{key} is declared twice, and would count twice in Holm's adjustment. Drop one.")
         if one.test not in TESTS:
             near = get_close_matches(one.test, TESTS, 1)
             raise ConfigError(

@@ -149,6 +149,26 @@ def test_verdicts_say_shown_and_not_shown_with_numbers(tmp_path: Path) -> None:
     assert "Detectable: 7.5 points" in text
 
 
+def test_differences_between_roles_are_those_of_the_benchmark_named(tmp_path: Path) -> None:
+    did = {"test": "difference_in_differences", "condition": "exact"}
+    measured = declared(tmp_path, [did | {"benchmark": "puzzles"}, did | {"benchmark": "mazes"}])
+    named, unknown = measured.declared
+    assert named.estimate.mean == pytest.approx(6 / 40)
+    assert "the effects on seen and on held-out puzzles items" in sentence(named)
+    assert verdict_of(unknown) == MISSING
+
+
+def test_no_dose_response_of_log_probability_is_said_to_be_that(tmp_path: Path) -> None:
+    def undecided(kind: str, seed: int) -> Outcomes:
+        return Outcomes().add("held_out", "a", [None], logprob=-2.0 - seed).add("held_out", "b", [None])
+
+    store = sweep_of(tmp_path, 2, [("exact", 0.05), ("exact", 0.2)], undecided)
+    stated = AnalysisConfig(contrasts=[ContrastConfig("dose_response", "exact")])
+    record = store.sweep("fake") | {"declared": [{"time": "now", "done": 0, "analysis": asdict(stated)}]}
+    (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(record))
+    assert "no accuracy at two doses or more" in sentence(only(measure(store, "fake")))
+
+
 def test_the_terminal_tells_the_verdicts_below_the_effects(tmp_path: Path) -> None:
     """On a cluster the page is a copy away."""
     measured = declared(tmp_path, [{"test": "effect", "condition": "exact"}, {"test": "effect", "condition": "near"}])
@@ -319,7 +339,7 @@ def test_log_probability_is_held_against_its_own_margin_in_its_own_unit(tmp_path
     (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(stated))
     measured = measure(store, "fake")
     (within,) = measured.of(LOGPROB)
-    assert verdict(within, measured.margins.get(LOGPROB)).endswith("within ±0.050 nats per token")
+    assert verdict(within, measured.margins.get(LOGPROB)).endswith("within ±0.050 nats per token (unadjusted)")
 
 
 def test_a_contrast_of_log_probability_stands_beside_those_of_accuracy(tmp_path: Path) -> None:
@@ -379,7 +399,7 @@ def test_two_arms_are_compared_on_the_items_that_both_cover(tmp_path: Path) -> N
     record = store.sweep("fake") | {"declared": [{"time": "now", "done": 0, "analysis": asdict(stated)}]}
     (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(record))
     found = only(measure(store, "fake"))
-    assert found.left_out == 8
+    assert found.left_out == 8  # 20 items of exact, 12 of the SemDs, 12 of both
     # the first twelve items: families 0 and 1 have two of them (0, 10 and 1, 11), the others one
     expected = []
     for seed in range(3):
@@ -458,3 +478,38 @@ def test_a_contrast_that_cannot_be_meant_is_refused_before_anything_runs(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         check_analysis(AnalysisConfig(contrasts=[ContrastConfig(**contrast)]))
+
+
+def test_a_contrast_declared_twice_is_refused() -> None:
+    one = ContrastConfig("effect", "exact")
+    with pytest.raises(ConfigError, match=r"analysis.contrasts.1 is declared twice"):
+        check_analysis(AnalysisConfig(contrasts=[one, ContrastConfig("effect", "exact")]))
+
+
+def test_items_that_only_either_arm_covers_are_both_counted_as_left_out(tmp_path: Path) -> None:
+    def fill(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        covered = {"clean": range(0), "exact": range(0, 15), "semd_synthetic": range(10, 20)}[kind]
+        for index in range(20):
+            outcomes.add("seen", f"s{index}", [index % 2 == 0 or index < seed], copies=int(index in covered))
+        return outcomes
+
+    measured = measure(sweep_of(tmp_path, 3, [("exact", 0.2), ("semd_synthetic", 0.2)], fill), "fake")
+    (one,) = [one for one in measured.contrasts if one.kind == AGAINST and one.outcome == ACCURACY]
+    assert one.left_out == 10 + 5
+
+
+def test_an_arm_whose_outputs_are_parsed_less_is_named_on_either_side_of_a_comparison(tmp_path: Path) -> None:
+    def fill(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        for index in range(40):
+            parsed = kind != "exact" or index % 2 == 0
+            outcomes.add("held_out", f"q{index}", [parsed and index < 20 + seed % 2], parse_ok=parsed)
+        return outcomes
+
+    store = sweep_of(tmp_path, 3, [("exact", 0.2), ("semd_synthetic", 0.2)], fill)
+    stated = AnalysisConfig(contrasts=[ContrastConfig("against", "semd_synthetic")])
+    record = store.sweep("fake") | {"declared": [{"time": "now", "done": 0, "analysis": asdict(stated)}]}
+    (store.runs / "_sweeps" / "fake.json").write_text(json.dumps(record))
+    said = "Outputs parsed (exact duplicates): 50.0 % against 100.0 % in the clean arm."
+    assert said in sentence(only(measure(store, "fake")))

@@ -296,6 +296,98 @@ def test_one_baseline_serves_every_dose_and_a_repeated_one_is_told(tmp_path: Pat
         measure_table(written(repeated, tmp_path))
 
 
+def test_columns_that_mean_something_else_do_no_harm(tmp_path: Path) -> None:
+    table = results()
+    plain = effect(measure_table(written(table, tmp_path)), "held_out").estimate
+    words = table.assign(verdict="good", prompt="?", target="x")
+    assert effect(measure_table(written(words, tmp_path, "words.csv")), "held_out").estimate == plain
+    lists = table.assign(prompt="?", target=[["x", "y"]] * len(table))
+    assert effect(measure_table(written(lists, tmp_path, "lists.parquet")), "held_out").estimate == plain
+    lines = (tmp_path / "results.csv").read_text().splitlines()
+    (tmp_path / "commas.csv").write_text("\n".join([lines[0], *(f"{line}," for line in lines[1:])]))
+    with pytest.raises(DataError, match="rows with more cells than its header has names"):
+        measure_table(tmp_path / "commas.csv")
+    large = table.assign(seed=table["seed"].map({0: "1" + "0" * 20, 1: "2" + "0" * 20, 2: "3" + "0" * 20}))
+    measured = measure_table(written(large, tmp_path, "large.csv"))
+    assert effect(measured, "held_out").estimate == plain
+    assert "The column seed was numbered" in " ".join(measured.declaration.notes)
+
+
+def test_a_benchmark_may_be_split_in_one_arm_and_related_in_another(tmp_path: Path) -> None:
+    table = results().assign(split_benchmark="puzzles")
+    turned = table.assign(split_benchmark="riddles", role="related")
+    turned = turned[(table["benchmark"] == "puzzles") & (table["role"] == "seen")]
+    own = table[table["role"] == "related"].assign(split_benchmark="riddles", role="held_out")
+    measured = measure_table(written(pd.concat([table, turned, own]), tmp_path))
+    found = {(one.arm.split_benchmark, one.role, one.benchmark) for one in measured.of("accuracy")}
+    assert {
+        ("puzzles", "seen", "puzzles"),
+        ("riddles", "related", "puzzles"),
+        ("riddles", "held_out", "riddles"),
+    } <= found
+
+
+def test_an_arm_without_parse_rates_does_not_disturb_those_of_others(tmp_path: Path) -> None:
+    table = results()
+    first = table.assign(parse_ok=np.where(table["item_id"].str.endswith("1"), "0", "1"))
+    other = table[table["condition"] != "clean"].assign(condition="other", parse_ok="")
+    path = written(pd.concat([other, first]), tmp_path)
+    assert main([f"outcomes={path}", f"out={tmp_path}/out"]) == 0
+    assert "parsed 90.0 %" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_an_empty_rate_and_0_are_one_arm(tmp_path: Path) -> None:
+    """Taken for two, each run would count twice, and two seeds would pass for four."""
+    table = results(seeds=2)
+    arm = table[table["condition"] != "clean"]
+    mixed = pd.concat([table.assign(rate=""), arm.assign(rate=0)])
+    with pytest.raises(DataError, match="a second result of item"):
+        measure_table(written(mixed, tmp_path))
+    halves = table.assign(rate=np.where(table["seed"] == 0, "", "0"))
+    assert effect(measure_table(written(halves, tmp_path)), "held_out").estimate.n == 2
+
+
+def test_a_run_without_counted_copies_beside_counted_ones_has_all_its_seen_items(tmp_path: Path) -> None:
+    table = results()
+    other = table[table["condition"] != "clean"].assign(condition="counted", copies=2.0)
+    measured = measure_table(written(pd.concat([table, other]), tmp_path))
+    assert not [note for note in measured.declaration.notes if "copies above 0" in note]
+    copies = {one.arm.condition: one.copies for one in measured.of("accuracy") if one.role == "seen"}
+    assert copies["counted"] == 2
+    assert math.isnan(copies["contaminated"])
+    half = table.assign(copies=np.where(table["item_id"] == "seen-3", "1", ""))
+    with pytest.raises(DataError, match=r"copies is empty for seen item 'seen-0', but not for others of contaminated"):
+        measure_table(written(half, tmp_path))
+
+
+def test_chance_that_only_the_baseline_states_holds_for_all(tmp_path: Path) -> None:
+    """Dropped, it would let a benchmark at chance pass for one without transfer."""
+    table = results()
+    stated = table.assign(chance=np.where((table["condition"] == "clean") & (table["role"] != "seen"), "0.3", ""))
+    measured = measure_table(written(stated, tmp_path))
+    assert [one.chance for one in measured.of("accuracy")] == pytest.approx([0.3] * 3)
+
+
+def test_a_run_without_a_baseline_of_its_model_is_told_so(tmp_path: Path) -> None:
+    small = results().assign(setup="small")
+    large = results().assign(setup="large")
+    large = large[~((large["condition"] == "clean") & (large["seed"] == 1))]
+    measured = measure_table(written(pd.concat([small, large]), tmp_path))
+    assert [one.reason for one in measured.cells.missing] == ["the table has no rows of clean of large with seed 1"]
+
+
+def test_what_the_page_says_of_launched_runs_is_not_said_of_tables(tmp_path: Path) -> None:
+    path = written(results(), tmp_path)
+    assert main([f"outcomes={path}", f"out={tmp_path}/one"]) == 0
+    page = (tmp_path / "one" / "report.md").read_text()
+    assert "An unparsable output is wrong" not in page
+    other = written(results(), tmp_path, "other.csv")
+    assert main([f"outcomes={path}", f"against={other}", f"out={tmp_path}/two"]) == 0
+    page = (tmp_path / "two" / "report.md").read_text()
+    assert "How results and other were run is not known" in page
+    assert "No setting differs" not in page
+
+
 def test_items_may_change_halves_between_seeds(tmp_path: Path) -> None:
     """Every seed splits anew; a family on both sides is a fault within one run only."""
     table = results()

@@ -75,6 +75,20 @@ def test_control_whose_interval_includes_zero_is_not_shown_rather_than_absent(re
     assert "has no effect" not in text
 
 
+def test_seen_items_against_held_out_ones_of_another_benchmark_say_so(tmp_path: Path) -> None:
+    def fill(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        for role, benchmark in (("seen", "puzzles"), ("held_out", "puzzles"), ("held_out", "fresh")):
+            for index in range(10):
+                right = index < 4 + (kind == "exact") * (seed + 2)
+                outcomes.add(role, f"{role}{benchmark}{index}", [right], benchmark=benchmark, copies=1)
+        return outcomes
+
+    text = write_report(sweep_of(tmp_path, 3, [("exact", 0.2)], fill), "fake", tmp_path).markdown.read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| seen − held-out (DiD)")]
+    assert {row.split("|")[2].strip() for row in rows[:2]} == {"puzzles", "puzzles − fresh"}
+
+
 def test_a_headline_without_declared_contrasts_takes_holm_over_all_effects(tmp_path: Path) -> None:
     """An interval that excludes 0 is to be expected among many; without declared contrasts nothing else guards."""
     arms = [("exact", 0.2), *((name, 0.2) for name in ("topical", "unrelated", "near", "question_only", "natural"))]
@@ -97,6 +111,26 @@ def test_a_headline_without_declared_contrasts_takes_holm_over_all_effects(tmp_p
     first = headlines(measured)[0]
     assert "excludes 0, but not after Holm's adjustment over all effects" in first
     assert "moved" not in first
+
+
+def test_arms_of_unequal_highest_doses_all_stand_in_headlines_figure_and_table(tmp_path: Path) -> None:
+    """By the highest dose of all, an arm that was run at lower ones only was left out without a word."""
+
+    def graded(kind: str, seed: int) -> Outcomes:
+        outcomes = Outcomes()
+        for index in range(40):
+            right = 16 + (12 + seed if kind == "exact" else 0)
+            outcomes.add("held_out", f"q{index}", [index < right]).add("seen", f"s{index}", [index < 16], copies=1)
+        return outcomes
+
+    store = sweep_of(tmp_path, 3, [("exact", 0.01), ("topical", 0.05)], graded)
+    report = write_report(store, "fake", tmp_path)
+    text = report.markdown.read_text()
+    assert "At 1 % of rows (1 inserted rows per covered item), exact duplicates moved held-out accuracy" in text
+    assert "each arm at its own highest dose" in text
+    latex = (report.html.parent / "table_effects.tex").read_text()
+    assert r"exact duplicates, 1 \%" in latex
+    assert r"topically similar non-SemDs, 5 \%" in latex
 
 
 def test_no_transfer_is_claimed_by_equivalence_test_only(report: Report, store: Store, tmp_path: Path) -> None:

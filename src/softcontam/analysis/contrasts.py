@@ -58,7 +58,7 @@ def between_arms(left: Effect, right: Effect) -> Contrast | None:
         if (other := others.get(one.clean_id)) is None:
             continue
         shared, ours, theirs = np.intersect1d(one.item_ids, other.item_ids, return_indices=True)
-        left_out = max(left_out, len(one.item_ids) - len(shared), len(other.item_ids) - len(shared))
+        left_out = max(left_out, len(one.item_ids) + len(other.item_ids) - 2 * len(shared))
         if len(shared):
             deltas = (one.items - one.clean_items)[ours] - (other.items - other.clean_items)[theirs]
             families, places, sizes = np.unique(one.item_families[ours], return_inverse=True, return_counts=True)
@@ -94,6 +94,16 @@ def group_of(one: SeedDifference, sign: float = 1.0) -> Group:
 
 def _exact_of_same_dose(arm: Arm) -> Arm:
     return replace(arm, condition=EXACT, level=None)
+
+
+def highest_doses(effects: Iterable[Effect]) -> list[Effect]:
+    """The effects of each arm, by condition and level, at its own highest dose; in the order given."""
+    found = list(effects)
+    groups: dict[tuple[str, str, str, str | None], list[Effect]] = defaultdict(list)
+    for one in found:
+        groups[one.arm.setup, one.arm.split_benchmark, one.arm.condition, one.arm.level].append(one)
+    kept = {id(one) for members in groups.values() for one in highest_dose(members)}
+    return [one for one in found if id(one) in kept]
 
 
 def highest_dose(effects: Iterable[Effect]) -> list[Effect]:

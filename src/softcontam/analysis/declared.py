@@ -157,12 +157,14 @@ def _tested(stated: ContrastConfig, effects: Sequence[Effect]) -> list[Declared]
             (one, other)
             for one in _chosen(stated, effects, stated.role)
             for other in effects
-            if (other.arm.condition, other.arm.level) == (stated.than, stated.than_level) and _same_place(one, other)
+            if (other.arm.condition, other.arm.level) == (stated.than, stated.than_level)
+            and _same_place(one, other)
+            and one.arm != other.arm
         ]
         return [_of_contrast(stated, between_arms(*pair), *pair) for pair in pairs]
     kind, first, second = (DID, SEEN, HELD_OUT) if stated.test == DID else (GAP, HELD_OUT, RELATED)
-    left = _chosen(replace(stated, benchmark=None), effects, first)
-    right = _chosen(stated if second == RELATED else replace(stated, benchmark=None), effects, second)
+    left = _chosen(replace(stated, benchmark=None) if kind == GAP else stated, effects, first)
+    right = _chosen(stated, effects, second)
     pairs = [(one, other) for one in left for other in right if one.arm == other.arm]
     return [_of_contrast(stated, between_roles(kind, *pair), *pair) for pair in pairs]
 
@@ -252,6 +254,8 @@ def _why(stated: ContrastConfig, outcome: str, effects: Sequence[Effect]) -> str
     known = sorted({one.arm.condition for one in effects})
     if stated.condition not in known:
         return f"no finished cells of the arm {stated.condition} with their clean cells (there are: {', '.join(known)})"
+    if stated.test == DOSE:
+        return "no accuracy at two doses or more, in that role and on that benchmark"
     if stated.test == AGAINST_ARM:
         return f"no finished cells of {stated.condition} beside {stated.than} at the same dose, role and benchmark"
     return "no finished cells at that dose, level, role or benchmark"

@@ -12,6 +12,7 @@ they are there: ``level``, ``rate``, ``copies`` (rows inserted for the item), ``
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -101,13 +102,20 @@ def read_outcomes_table(path: Path, baseline: str = CLEAN) -> ExternalOutcomes:
     is_baseline = table["condition"] == baseline
     _check_one_baseline(path, table[is_baseline], baseline)
     table["level"] = table["level"].astype(object).mask(is_baseline, None)
-    table["rate"] = table["rate"].astype(float).mask(is_baseline)  # one baseline for all doses
+    # one baseline for all doses; an empty rate and 0 are the same: none stated
+    table["rate"] = table["rate"].astype(float).mask(is_baseline | (table["rate"] == 0))
+    _check_copies(path, table[~is_baseline])
+    if "chance" in table:
+        table["chance"] = _chance_everywhere(table)
     table["split_benchmark"] = _split_benchmark(path, table)
     _check_doubles(path, table)
     cells, rows = _cells(table, baseline)
     notes += _unpaired(path, cells, baseline)
     _check_same_items(path, cells, rows)
-    texts = table.reindex(columns=["benchmark", "item_id", "prompt", "target"]).dropna(subset=["prompt"])
+    texts = table.reindex(columns=["benchmark", "item_id", "prompt", "target"])
+    for name in ("prompt", "target"):
+        texts[name] = _text(texts[name])
+    texts = texts.dropna(subset=["prompt"])
     texts = texts.drop_duplicates(["benchmark", "item_id"]).reset_index(drop=True)
     return ExternalOutcomes(cells, rows, texts, tuple(notes))
 
@@ -126,8 +134,17 @@ def _read(path: Path) -> pd.DataFrame:
         raise DataError(f"{path} is neither .parquet nor .csv nor .tsv (or .csv.gz, .tsv.gz): save it as one of them.")
     packed: Literal["gzip"] | None = "gzip" if path.suffix.lower() == ".gz" else None
     try:
-        # everything as text: an item may be called 007 or NA
-        return pd.read_csv(path, sep=separators[0], compression=packed, dtype=str, keep_default_na=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # everything as text: an item may be called 007 or NA
+            return pd.read_csv(
+                path, sep=separators[0], compression=packed, dtype=str, keep_default_na=False, index_col=False
+            )
+    except pd.errors.ParserWarning:
+        raise DataError(
+            f"{path} has rows with more cells than its header has names. Name every column, and drop commas at the ends "
+            "of rows."
+        ) from None
     except (ValueError, UnicodeDecodeError, OSError) as error:
         raise DataError(
             f"{path} cannot be read as a table ({error}). Save it as csv in UTF-8 or as parquet."
@@ -177,7 +194,7 @@ def _text(values: pd.Series[Any]) -> pd.Series[Any]:
 def _numbered(values: pd.Series[Any]) -> tuple[pd.Series[int], list[str]]:
     """Seeds or samples as whole numbers; other names are numbered in their order, which is said."""
     numbers = pd.to_numeric(values, errors="coerce")
-    if numbers.notna().all() and (numbers % 1 == 0).all():
+    if numbers.notna().all() and (numbers % 1 == 0).all() and (numbers.abs() < 2**53).all():
         return numbers.astype(int), []
     names = {name: number for number, name in enumerate(dict.fromkeys(values))}
     told = [f"{name} is {number}" for name, number in names.items()]
@@ -234,6 +251,29 @@ def _check_pooled(path: Path, table: pd.DataFrame) -> None:
             )
 
 
+def _check_copies(path: Path, rows: pd.DataFrame) -> None:
+    """A run counts the rows of all its seen items, or of none."""
+    if "copies" not in rows:
+        return
+    seen = rows[rows["role"] == "seen"]
+    empty = seen["copies"].isna()
+    counted = (~empty).groupby([seen[name] for name in _RUN], sort=False, dropna=False).transform("any")
+    if (empty & counted).any():
+        one = seen[empty & counted].iloc[0]
+        raise DataError(
+            f"{_place(path, int(str(one.name)))}: copies is empty for seen item {one['item_id']!r}, but not for others "
+            f"of {one['condition']}, seed {one['seed']}. Write 0 where an item has no rows, or leave a run's all empty."
+        )
+
+
+def _chance_everywhere(table: pd.DataFrame) -> pd.Series[float]:
+    """Chance belongs to a benchmark: where a run leaves it out, that of the other runs, or of the other half."""
+    found = table["chance"]
+    for key in (["benchmark", "role"], ["benchmark"]):
+        found = found.fillna(found.groupby([table[name] for name in key]).transform("mean"))
+    return found
+
+
 def _check_families(path: Path, table: pd.DataFrame) -> None:
     """An item belongs to one family in all runs, and has one role in each."""
     families = table.groupby(["benchmark", "item_id"], sort=False)["family"].transform("nunique")
@@ -244,7 +284,8 @@ def _check_families(path: Path, table: pd.DataFrame) -> None:
             f"{path}: item {one['item_id']!r} of {one['benchmark']} has several families "
             f"({', '.join(map(repr, dict.fromkeys(same['family'])))}). An item has one family in all runs."
         )
-    roles = table.groupby([*_RUN, "benchmark", "item_id"], sort=False, dropna=False)["role"].transform("nunique")
+    run = [name for name in _CELL if name in table]
+    roles = table.groupby([*run, "benchmark", "item_id"], sort=False, dropna=False)["role"].transform("nunique")
     if (roles > 1).any():
         row = int((roles > 1).to_numpy().argmax())
         one = table.iloc[row]
@@ -435,7 +476,9 @@ def _cells(table: pd.DataFrame, baseline: str) -> tuple[SweepCells, pd.DataFrame
             continue
         twin = clean.get((one.arm.setup, one.arm.split_benchmark, one.config.seed))
         if twin is None:
-            reason = f"the table has no rows of {baseline} with seed {one.config.seed}"
+            of = [one.arm.setup, *([one.arm.split_benchmark] if len({key[1] for key in clean}) > 1 else [])]
+            where = f" of {', '.join(filter(None, of))}" if any(of) else ""
+            reason = f"the table has no rows of {baseline}{where} with seed {one.config.seed}"
             sweep.missing.append(Missing(one.arm, one.config.seed, "", reason, ""))
         else:
             sweep.pairs.append(Pair(one, twin))
@@ -462,7 +505,7 @@ def _metrics(members: pd.DataFrame) -> dict[str, object]:
         means = members.groupby(["benchmark", "role"])["chance"].mean().dropna()
         found["chance"] = {"/".join(key): float(value) for key, value in zip(means.index, means, strict=True)}
     if "copies" in members:
-        seen = members[members["role"] == "seen"].drop_duplicates("item_id")["copies"]
+        seen = members[members["role"] == "seen"].drop_duplicates("item_id")["copies"].dropna()
         if len(seen):
             found |= {"inserted_rows": int(seen.sum()), "covered_items": int((seen > 0).sum())}
     return found
@@ -480,5 +523,5 @@ def _outcome_rows(table: pd.DataFrame) -> pd.DataFrame:
     for name in ("gold_logprob", "gold_tokens", "partial"):
         rows[name] = rows[name].astype(float)
     rows["parse_ok"] = rows["parse_ok"].astype(float)
-    rows["verdict"] = rows["verdict"].astype(object)
+    rows["verdict"] = pd.Series([None] * len(rows), index=rows.index, dtype=object)  # the sandbox's, and no one else's
     return rows

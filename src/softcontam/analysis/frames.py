@@ -171,7 +171,7 @@ def declared_frame(measured: SweepEffects) -> pd.DataFrame:
             {
                 **(_arm_columns(measured, arm, copies) if arm else {"condition": one.stated.condition}),
                 "test": one.stated.test,
-                "outcome": one.effect.outcome if one.effect else one.stated.outcome or ACCURACY,
+                "outcome": one.effect.outcome if one.effect else one.stated.outcome or measured.primary,
                 "benchmark": place.benchmark if place else one.stated.benchmark,
                 "role": place.role if place else one.stated.role,
                 "against": f"{one.minus.arm.condition}/{one.minus.role}/{one.minus.benchmark}" if one.minus else None,

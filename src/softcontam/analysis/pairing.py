@@ -96,6 +96,11 @@ class SweepCells:
     missing: list[Missing] = field(default_factory=list)
 
     @property
+    def from_table(self) -> bool:
+        """Whether these are rows of a table from elsewhere, whose settings nobody knows, and no launched cells."""
+        return not self.record.get("cells")
+
+    @property
     def clean(self) -> list[LoadedCell]:
         """The clean cells: those of the sweep and those that served as a baseline from elsewhere in the store."""
         found = {one.cell.id: one for one in self.done if one.is_clean}

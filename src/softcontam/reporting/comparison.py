@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pandas as pd
 
 from softcontam.analysis.comparison import Compared, Comparison, compare
-from softcontam.analysis.contrasts import highest_dose
+from softcontam.analysis.contrasts import highest_doses
 from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.items import GENERAL
+from softcontam.analysis.pairing import Arm
 from softcontam.analysis.records import Effect
 from softcontam.reporting import figures, wording
 from softcontam.reporting.base_models import base_models
@@ -86,7 +87,7 @@ def _answer(first: SweepEffects, second: SweepEffects, found: Comparison, outcom
     unit = unit_of(outcome)
     shown = [one for one in members if one.difference.shown]
     named = "; ".join(
-        f"{wording.ROLE_NAMES[one.first.role]}, {wording.condition_name(one.first.arm)}{wording.at(one.first.arm)} "
+        f"{wording.ROLE_NAMES[one.first.role]}, {_name(one.first.arm)}{wording.at(one.first.arm)} "
         f"({wording.amount(one.difference, unit)})"
         for one in shown
     )
@@ -97,7 +98,7 @@ def _answer(first: SweepEffects, second: SweepEffects, found: Comparison, outcom
     ]
     if other := sorted({f"{one.first.benchmark} and {one.second.benchmark}" for one in members if _differ(one)}):
         sentences.insert(0, f"The benchmarks differ ({'; '.join(other)}): effects are matched by role.")
-    top = {id(one) for one in highest_dose([one.first for one in members])}
+    top = {id(one) for one in highest_doses(one.first for one in members)}
     for one in members:
         if id(one.first) in top and one.first.role == "held_out":
             sentences.append(_sentence(first, second, one))
@@ -106,7 +107,8 @@ def _answer(first: SweepEffects, second: SweepEffects, found: Comparison, outcom
 
 def _sentence(first: SweepEffects, second: SweepEffects, one: Compared) -> str:
     unit = unit_of(one.first.outcome)
-    name = wording.condition_name(one.first.arm)
+    name = _name(one.first.arm)
+    benchmarks = " / ".join(dict.fromkeys((one.first.benchmark, one.second.benchmark)))
     sides = (
         f"{first.experiment} {number(one.first.estimate.mean, unit, signed=True)}, "
         f"{second.experiment} {number(one.second.estimate.mean, unit, signed=True)}"
@@ -114,7 +116,11 @@ def _sentence(first: SweepEffects, second: SweepEffects, one: Compared) -> str:
     verdict = "they differ by" if one.difference.shown else "a difference is not shown:"
     seeds = f"{one.first.estimate.n} and {one.second.estimate.n} seeds"
     size = wording.amount(one.difference, unit)
-    return f"Held-out, {name}{wording.at(one.first.arm)}: {sides}; {verdict} {size} ({seeds})."
+    return f"Held-out {benchmarks}, {name}{wording.at(one.first.arm)}: {sides}; {verdict} {size} ({seeds})."
+
+
+def _name(arm: Arm) -> str:
+    return wording.condition_name(arm) + (f" [{arm.setup}]" if arm.setup else "")
 
 
 def _differ(one: Compared) -> bool:
@@ -124,11 +130,13 @@ def _differ(one: Compared) -> bool:
 def _figure(first: SweepEffects, second: SweepEffects, found: Comparison, outcome: str) -> Iterator[Block]:
     """The effects of the highest dose that both have, one above the other."""
     members = [one for one in found.compared if one.first.outcome == outcome]
-    top = {id(one) for one in highest_dose(one.first for one in members)}
+    top = {id(one) for one in highest_doses(one.first for one in members)}
     shown = [one for one in members if id(one.first) in top]
     if shown:
+        doses = {one.first.arm.rate for one in shown}
+        at = wording.at(shown[0].first.arm) if len(doses) == 1 else ", each arm at the highest dose that both have"
         caption = (
-            f"Change from each sweep's own clean arm{wording.at(shown[0].first.arm)}: filled is "
+            f"Change from each sweep's own clean arm{at}: filled is "
             f"{first.experiment}, hollow {second.experiment}. Small dots are seeds, whiskers 95 % t intervals."
         )
         drawing = side_by_side_figure(shown, (first.experiment, second.experiment), "both")
@@ -139,6 +147,8 @@ def _sides(first: SweepEffects, second: SweepEffects) -> Iterator[Block]:
     """Each sweep's own answer and figure."""
     for place, sweep in enumerate((first, second), start=1):
         yield Heading(f"{'First' if place == 1 else 'Second'}: {sweep.experiment}")
+        if said := [*sweep.declaration.notes, *sweep.notes]:
+            yield Bullets(said, style="caution")
         if sweep.declared:
             yield Verdicts([(verdict_of(one), sentence(one, sweep.declaration.late)) for one in sweep.declared])
         else:
@@ -162,7 +172,7 @@ def _differences(first: SweepEffects, second: SweepEffects, found: Comparison) -
             [
                 wording.ROLE_NAMES[one.first.role],
                 " / ".join(dict.fromkeys((one.first.benchmark, one.second.benchmark))),
-                *(wording.condition_name(one.first.arm), wording.rate(one.first.arm.rate)),
+                *(_name(one.first.arm), wording.rate(one.first.arm.rate)),
                 wording.amount(one.difference, unit).replace(f" {unit.noun}", ""),
                 "excludes 0" if one.difference.shown else "includes 0",
                 wording.p_value(one.difference.p),
@@ -183,13 +193,16 @@ def _differences(first: SweepEffects, second: SweepEffects, found: Comparison) -
             arms: dict[str, dict[str, None]] = {}
             for one in lonely:
                 place = f"{wording.ROLE_NAMES[one.role]} {one.benchmark}"
-                arms.setdefault(f"{wording.condition_name(one.arm)}{wording.at(one.arm)}", {})[place] = None
+                arms.setdefault(f"{_name(one.arm)}{wording.at(one.arm)}", {})[place] = None
             text = "; ".join(f"{arm} ({', '.join(places)})" for arm, places in arms.items())
             yield Paragraph(f"Only in {sweep.experiment}: {text}.")
 
 
 def _settings(first: SweepEffects, second: SweepEffects, found: Comparison) -> Iterator[Block]:
     yield Heading("What differs in how they were run")
+    if unknown := [one.experiment for one in (first, second) if one.cells.from_table]:
+        yield Paragraph(f"How {' and '.join(unknown)} were run is not known: tables say nothing of their settings.")
+        return
     if found.settings:
         rows = [list(row) for row in found.settings]
         yield Table(

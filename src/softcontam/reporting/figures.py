@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from softcontam.analysis.contrasts import highest_dose
+from softcontam.analysis.contrasts import highest_doses
 from softcontam.analysis.dose_lines import COPIES, RATE, DoseLine
 from softcontam.analysis.items import ACCURACY, ROLES
 from softcontam.analysis.pairing import Arm
@@ -63,7 +63,7 @@ Panel = tuple[str, str]
 def signature_figure(
     effects: Sequence[Effect], baselines: Sequence[Baseline], name: str, margin: float | None = None
 ) -> Drawing:
-    """The change from the clean arm at the highest dose: one row per condition, roles side by side on one scale.
+    """The change from the clean arm at each arm's highest dose: a row per condition, roles side by side on one scale.
 
     A point is the mean over seeds, its whisker the 95 % t interval, small dots are the seeds. A hollow point has no
     interval.
@@ -74,7 +74,9 @@ def signature_figure(
         name: told apart from other figures of the page; its ids start with it.
         margin: the equivalence margin as a fraction, drawn as a band; on accuracy only.
     """
-    top = highest_dose(effects)
+    top = highest_doses(effects)
+    doses = {_line(one.arm, by_copies=True): wording.rate(one.arm.rate) for one in top}
+    several = len(set(doses.values())) > 1
     panels = _panels(top)
     rows = list(dict.fromkeys(_line(one.arm, by_copies=True) for one in top))
     outcome, scale = top[0].outcome, unit_of(top[0].outcome).scale
@@ -92,7 +94,9 @@ def signature_figure(
             _title(axis, panel, _clean(baselines, top, panel))
             axis.grid(axis="x", color=GRID, linewidth=0.7)
             _bare(axis)
-        axes[0].set_yticks(range(len(rows)), [_wrapped(row.name) for row in rows])
+        axes[0].set_yticks(
+            range(len(rows)), [_wrapped(f"{row.name}, {doses[row]}" if several else row.name) for row in rows]
+        )
         axes[0].set_ylim(len(rows) - 0.35, -0.55)
         _signed(axes[0].xaxis)
         _key(figure, top, margin if outcome == ACCURACY else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from softcontam.analysis.contrasts import highest_dose
+from softcontam.analysis.contrasts import highest_doses
 from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.items import HELD_OUT, RELATED, SEEN
 from softcontam.analysis.records import Effect
@@ -30,12 +30,17 @@ def headlines(measured: SweepEffects) -> list[str]:
     contexts = list(dict.fromkeys((one.arm.split_benchmark, one.arm.setup) for one in effects))
     sentences: list[str] = []
     for split, setup in contexts:
-        top = highest_dose([one for one in effects if (one.arm.split_benchmark, one.arm.setup) == (split, setup)])
+        top = highest_doses([one for one in effects if (one.arm.split_benchmark, one.arm.setup) == (split, setup)])
         found = _conditions(top, split, duplicates=True)
         found += _transfer(top, measured.margins.get(measured.primary)) + _conditions(top, split, duplicates=False)
         prefix = f"{split}{f' ({setup})' if setup else ''}: " if len(contexts) > 1 else ""
         sentences += [prefix + sentence for sentence in (found[:1] if len(contexts) > 1 else found)]
-    return sentences[: MOST - len(missing)] + missing
+    if not sentences:
+        sentences = ["No arm has results on held-out or related items: what there is stands in the tables."]
+    room = MOST - len(missing)
+    if len(sentences) > room:
+        sentences = [*sentences[: room - 1], f"{len(sentences) - room + 1} more findings stand in the tables."]
+    return sentences + missing
 
 
 def _conditions(top: Sequence[Effect], split: str, duplicates: bool) -> list[str]:
@@ -96,7 +101,7 @@ def _several_levels(held_out: Sequence[Effect]) -> str:
         _dose(held_out[0]),
         f"{name} of {len(held_out)} levels changed held-out {unit.outcome} by "
         f"{wording.number(low, unit, signed=True)} to {wording.number(high, unit, signed=True)} {unit.noun}; "
-        f"a change is shown for {shown} of {len(held_out)} levels ({wording.seeds(held_out[0].estimate.n)}).",
+        f"a change is shown for {shown} of {len(held_out)} levels ({wording.seed_range(held_out)}).",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from softcontam.analysis.contrasts import highest_dose
+from softcontam.analysis.contrasts import highest_doses
 from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.estimates import Estimate
 from softcontam.analysis.items import ROLES
@@ -30,7 +30,7 @@ def paper_tables(measured: SweepEffects) -> dict[str, str]:
     found = {}
     effects = measured.of(measured.primary)
     if effects:
-        found["table_effects.tex"] = _effects(measured, highest_dose(effects))
+        found["table_effects.tex"] = _effects(measured, highest_doses(effects))
     if measured.declared:
         found["table_declared.tex"] = _declared(measured)
     return found
@@ -80,14 +80,16 @@ def _effects(measured: SweepEffects, effects: Sequence[Effect]) -> str:
     for one in effects:
         by_arm.setdefault(one.arm, {})[one.role, one.benchmark] = one
     rows = []
+    doses = {arm.rate for arm in by_arm}
     for arm, found in by_arm.items():
         name = wording.condition_name(arm) + (f" [{arm.setup}]" if arm.setup else "")
+        name += f", {wording.rate(arm.rate)}" if len(doses) > 1 else ""
         cells = [_change(found[panel].estimate, unit) if panel in found else "--" for panel in panels]
         rows.append([escaped(name), *cells])
     seeds = sorted({one.estimate.n for one in effects})
-    top = max((one.arm for one in effects), key=lambda arm: arm.rate)
+    at = wording.at(effects[0].arm) if len(doses) == 1 else ", each arm at its highest dose"
     caption = (
-        f"{measured.experiment}: change in {unit.outcome} from the clean arm{wording.at(top)}, {unit.noun}, with "
+        f"{measured.experiment}: change in {unit.outcome} from the clean arm{at}, {unit.noun}, with "
         f"95 % t intervals over {' to '.join(map(str, seeds))} seeds."
     )
     header = ["condition", *(f"{wording.ROLE_NAMES[role]} {benchmark}" for role, benchmark in panels)]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from softcontam.analysis.contrasts import highest_dose
+from softcontam.analysis.contrasts import highest_doses
 from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.engines import engine_differences, environment_of
 from softcontam.analysis.intervals import LABELS
@@ -78,7 +78,12 @@ def _declared(measured: SweepEffects) -> Iterator[Block]:
         yield Paragraph(
             f"{len(measured.declared)} contrasts, {tested} with a test; p (Holm) is adjusted over all of them, those "
             "without a test included. Verdicts follow p (Holm) at 5 %."
-            + (" Not all cells are done: these are interim figures." if measured.cells.unfinished else "")
+            + (
+                " Not all cells are done: these are interim figures, and a contrast over every level counts only those "
+                "that there are."
+                if measured.cells.unfinished
+                else ""
+            )
         )
         yield tables.declared(measured)
     else:
@@ -142,11 +147,14 @@ def _figures(measured: SweepEffects) -> Iterator[Block]:
             f"{of}: change from the clean arm against the dose. Small dots are seeds, whiskers 95 % t intervals over "
             "seeds, a hollow mark has no interval, dotted lines are the fitted dose-response."
         )
-        top = wording.rate(max(one.arm.rate for one in members))
+        top = highest_doses(members)
+        doses = {wording.rate(one.arm.rate) for one in top}
+        at = "" if doses == {"–"} else f" at the highest dose ({doses.pop()} of rows)" if len(doses) == 1 else None
+        own = ", each arm at its own highest dose"
         roles = (
-            f"{of}: change from the clean arm{f' at the highest dose ({top} of rows)' if top != '–' else ''}. Small "
-            "dots are seeds, whiskers 95 % t intervals over seeds, the line at 0 is the clean arm (its accuracy over "
-            f"all items stands above), the band the equivalence margin. {_sizes(highest_dose(members))}"
+            f"{of}: change from the clean arm{own if at is None else at}. Small dots are seeds, whiskers 95 % t "
+            "intervals over seeds, the line at 0 is the clean arm (its accuracy over all items stands above), the band "
+            f"the equivalence margin. {_sizes(top)}"
         )
         suffix = "" if len(contexts) == 1 else f"_{index}"
         name = f"dose{suffix}", f"roles{suffix}"
@@ -159,17 +167,16 @@ def _figures(measured: SweepEffects) -> Iterator[Block]:
 def _sizes(effects: Sequence[Effect]) -> str:
     """Seeds, and for each role items, chance, parse rate and the median smallest detectable effect."""
     unit = wording.unit_of(effects[0].outcome)
-    counts = sorted({one.estimate.n for one in effects})
     parts = []
     for role, name in dict.fromkeys((one.role, one.benchmark) for one in effects):
         members = [one for one in effects if (one.role, one.benchmark) == (role, name)]
         items = sorted({one.n_items for one in members})
         text = f"{wording.ROLE_NAMES[role]} {name}: {items[0]}{f'–{items[-1]}' if len(items) > 1 else ''} items"
         if unit.outcome == ACCURACY:
-            parsed = sorted(one.parse_rate for one in members)
+            parsed = sorted(one.parse_rate for one in members if not math.isnan(one.parse_rate))
             if not math.isnan(members[0].chance):
                 text += f", chance {wording.percent(members[0].chance)} %"
-            if not math.isnan(parsed[0]):
+            if parsed:
                 low, high = wording.percent(parsed[0]), wording.percent(parsed[-1])
                 text += f", parsed {_span(low, high)} %"
         known = sorted(one.estimate.detectable for one in members if not math.isnan(one.estimate.detectable))
@@ -177,8 +184,7 @@ def _sizes(effects: Sequence[Effect]) -> str:
             low, high = wording.number(known[0], unit), wording.number(known[-1], unit)
             text += f", detectable {_span(low, high)} {unit.noun}"
         parts.append(text)
-    span = f"{counts[0]} to {wording.seeds(counts[-1])}" if len(counts) > 1 else wording.seeds(counts[0])
-    return f"{span}; {'; '.join(parts)}."
+    return f"{wording.seed_range(effects)}; {'; '.join(parts)}."
 
 
 def _span(low: str, high: str) -> str:
@@ -301,14 +307,14 @@ def _of_declared(measured: SweepEffects, outcome: str) -> str:
     if not measured.declared or declared == len(members):
         return ""
     return (
-        f" Of {len(members)} effects {declared} were declared and have a verdict. The others are not adjusted for "
-        "their number: where nothing has an effect, about one interval in 20 excludes 0."
+        f" Of {len(members)} effects {declared} were declared to be tested for a change. The others are not adjusted "
+        "for their number: where nothing has an effect, about one interval in 20 excludes 0."
     )
 
 
 def _how_to_read(measured: SweepEffects) -> list[str]:
     margin = f"{100 * measured.margin:g}"
-    outside = not measured.cells.record.get("cells")
+    outside = measured.cells.from_table
     same = (
         "run of the same seed, on the same items; how these were trained is not known here"
         if outside
@@ -335,13 +341,16 @@ def _how_to_read(measured: SweepEffects) -> list[str]:
         "is shallow generalization: gain on this benchmark that doesn't reach its relatives.",
         *(
             [
-                "Partial accuracy is the mean share of an answer that is right (ZebraLogic: of its cells), 0 for an "
-                "unparsable one."
+                "Partial accuracy is the mean share of an answer that is right"
+                + ("." if measured.cells.from_table else " (ZebraLogic: of its cells), 0 for an unparsable one.")
             ]
             if PARTIAL in measured.outcomes
             else []
         ),
-        "An unparsable output is wrong and counted as unparsable: compare the parse rates before comparing accuracies.",
+        "Whether an unparsable output is wrong or left out is what the table says."
+        if measured.cells.from_table
+        else "An unparsable output is wrong and counted as unparsable: compare the parse rates before comparing "
+        "accuracies.",
     ]
 
 

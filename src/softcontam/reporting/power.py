@@ -117,11 +117,11 @@ def answer(planned: Sequence[Planned]) -> str:
         where = f" on {_listed(map(_place, found))}" if len(planned) > 1 else ""
         sentences.append(f"A gain of {target} points is found in 80 % of such sweeps{where}.")
     elif missed:
-        sentences.append(f"A gain of {target} points is not found in 80 % of such sweeps.")
+        sentences.append(f"A gain of {target} points is found in fewer than 80 % of such sweeps.")
     if short:
         first = sorted(short, key=lambda one: one.role != HELD_OUT)
         each = _listed((f"{_points(one.detectable)} on {_place(one)}{_seeds_for(one)}" for one in first), "; ")
-        sentences.append(f"{'Elsewhere the' if found else 'The'} smallest that is: {each}.")
+        sentences.append(f"{'Elsewhere the' if found else 'The'} smallest found in 80 %: {each}.")
     if hidden := [one for one in missed if one not in short]:
         sentences.append(f"No gain that there is room for is found on {_places(hidden)}.")
     if lacking := [one for one in told if one not in roomy]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from softcontam.analysis.contrasts import highest_dose
+from softcontam.analysis.contrasts import highest_doses
 from softcontam.analysis.declared import Declared
 from softcontam.analysis.dose_lines import RATE, DoseLine
 from softcontam.analysis.effects import SweepEffects
@@ -13,7 +13,7 @@ from softcontam.analysis.intervals import BOOTSTRAP, CLUSTERED, MCNEMAR, PRIMARY
 from softcontam.analysis.items import ACCURACY, LOGPROB
 from softcontam.analysis.pairing import Arm, LoadedCell
 from softcontam.analysis.pass_at_k import is_pass_at_k
-from softcontam.analysis.records import AGAINST, DID, GAP, Contrast, Effect
+from softcontam.analysis.records import AGAINST, DID, Contrast, Effect
 from softcontam.analysis.verdicts import VerdictCounts
 from softcontam.mixture.matching import Matching
 from softcontam.reporting import wording
@@ -204,7 +204,7 @@ def paper(measured: SweepEffects) -> Table:
     for one in measured.declaration.analysis.paper:
         ours = [
             effect
-            for effect in highest_dose(measured.of(ACCURACY))
+            for effect in highest_doses(measured.of(ACCURACY))
             if (effect.arm.condition, effect.role) == (one.condition, one.role)
             and one.level in (None, effect.arm.level)
         ]
@@ -234,7 +234,12 @@ def contrasts(measured: SweepEffects, outcome: str) -> Table:
     rows = [
         [
             _kind(one),
-            _benchmark(one.benchmark if one.kind != GAP else f"{one.benchmark} − {one.minus_benchmark}", one.arm.setup),
+            _benchmark(
+                one.benchmark
+                if one.minus_benchmark in (None, one.benchmark)
+                else f"{one.benchmark} − {one.minus_benchmark}",
+                one.arm.setup,
+            ),
             *_arm(one.arm, one.copies),
             number(one.estimate.mean, unit, signed=True),
             wording.interval(one.estimate, unit),

@@ -76,9 +76,10 @@ def _subject(one: Declared, effect: Effect) -> str:
             return f"{name} against {other}: their effects on {place} {outcome} differ{at}:"
         return f"{name} against {other}: no difference of their effects on {place} {outcome} is shown{at}; it is"
     if one.stated.test == DID:
-        pair = "seen and on held-out items"
+        pair = f"seen and on held-out {effect.benchmark} items"
     else:
-        pair = f"held-out items and on {one.minus.benchmark if one.minus is not None else 'the related benchmark'}"
+        related = one.minus.benchmark if one.minus is not None else "the related benchmark"
+        pair = f"held-out {effect.benchmark} items and on {related}"
     if shown:
         return f"{name}: the effects on {pair} differ{at}:"
     return f"{name}: that the effects on {pair} differ is not shown{at}; the difference is"
@@ -103,6 +104,8 @@ def _transfer_sentence(one: Declared, effect: Effect) -> str:
         inner = wording.bounds(one.inner.low, one.inner.high, unit)
         text += f"; the 90 % interval {inner} that the equivalence test looks at is {'' if inside else 'not '}inside"
     text += _judged(one, "TOST")
+    if one.estimate.shown:
+        return text  # whatever the room, a change was seen
     if wording.near_chance(effect, one.margin):
         end = "0 (chance is not known)"
         if not math.isnan(effect.chance):
@@ -151,10 +154,14 @@ def _judged(one: Declared, test: str = "") -> str:
 
 def _parsed(one: Declared) -> str:
     """Parse rates that differ between the arms: the format may then be what differs, not what is known."""
-    if one.effect is None or not parse_rates_differ(one.effect):
-        return ""
-    rates = (wording.percent(rate) for rate in (one.effect.parse_rate, one.effect.baseline_parse_rate))
-    return " Outputs parsed: {} % against {} % in the clean arm.".format(*rates)
+    sides = [one.effect, *([one.minus] if one.stated.test == AGAINST_ARM else [])]
+    text = ""
+    for side in sides:
+        if side is not None and parse_rates_differ(side):
+            rates = (wording.percent(rate) for rate in (side.parse_rate, side.baseline_parse_rate))
+            of = f" ({wording.condition_name(side.arm)})" if len(sides) > 1 else ""
+            text += " Outputs parsed{}: {} % against {} % in the clean arm.".format(of, *rates)
+    return text
 
 
 def _power(one: Declared, unit: Unit) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softcontam.analysis.estimates import Estimate
@@ -118,6 +119,12 @@ def seeds(n: int) -> str:
     return f"{n} seed" if n == 1 else f"{n} seeds"
 
 
+def seed_range(effects: Sequence[Effect]) -> str:
+    """The number of seeds of several effects in words."""
+    counts = sorted({one.estimate.n for one in effects})
+    return f"{counts[0]} to {seeds(counts[-1])}" if len(counts) > 1 else seeds(counts[0])
+
+
 def near_chance(effect: Effect, margin: float | None) -> bool:
     """Whether the clean arm stands so near chance that the benchmark can hardly show a change.
 
@@ -153,7 +160,7 @@ def verdict(effect: Effect, margin: float | None) -> str:
         text = "not after Holm" if effect.estimate.shown else "not shown"
     if margin is not None and equivalent(effect, margin):
         unit = unit_of(effect.outcome)
-        text += f", within ±{number(margin, unit)} {unit.noun}"
+        text += f", within ±{number(margin, unit)} {unit.noun} (unadjusted)"
     if near_chance(effect, margin):
         text += ", clean arm near chance"
     if near_ceiling(effect, margin):
