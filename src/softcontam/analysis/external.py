@@ -142,8 +142,8 @@ def _read(path: Path) -> pd.DataFrame:
             )
     except pd.errors.ParserWarning:
         raise DataError(
-            f"{path} has rows with more cells than its header has names. Name every column, and drop commas at the ends "
-            "of rows."
+            f"{path} has rows with more cells than its header has names. Name every column, and drop commas at the "
+            "ends of rows."
         ) from None
     except (ValueError, UnicodeDecodeError, OSError) as error:
         raise DataError(
