@@ -28,7 +28,6 @@ from softcontam.store import Cell, read_parquet
 
 REQUIRED = ("condition", "benchmark", "role", "item_id", "correct")
 _CELL = ["setup", "split_benchmark", "condition", "level", "rate", "seed"]
-_RUN = ["setup", "condition", "level", "rate", "seed"]
 _TEXTS = ("condition", "benchmark", "role", "item_id", "family", "level", "setup", "split_benchmark", "seed")
 _SHARE, _WHOLE = "a share from 0 to 1 (0.05 for 5 %)", "a whole number of at least 0"
 _RANGES: dict[str, tuple[float, float, str]] = {
@@ -40,7 +39,7 @@ _RANGES: dict[str, tuple[float, float, str]] = {
     "gold_tokens": (1.0, math.inf, "a number of at least 1"),
 }
 _KNOWN = {
-    *(*_CELL, *REQUIRED, *_RANGES, "role", "family", "seed", "sample", "parse_ok", "finished", "output", "parsed"),
+    *(*_CELL, *REQUIRED, *_RANGES, "family", "sample", "parse_ok", "finished", "output", "parsed"),
     *("verdict", "prompt", "target", "cell"),
 }
 _MOST_VALUES, _MOST_TOLD = 100, 12
@@ -168,9 +167,7 @@ def _completed(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]
     if "sample" not in table:
         _check_even_samples(path, table)
         _check_pooled(path, table)
-        table["sample"] = table.groupby(
-            [name for name in (*_CELL, "benchmark", "role", "item_id") if name in table], dropna=False
-        ).cumcount()
+        table["sample"] = table.groupby([*_run(table), "benchmark", "role", "item_id"], dropna=False).cumcount()
         notes.append("The table has no column sample: rows of one item are taken as samples in their order.")
     for name, default in (("setup", ""), ("level", None), ("rate", math.nan)):
         if name not in table:
@@ -219,9 +216,14 @@ def _numbers(path: Path, values: pd.Series[Any], low: float, high: float, what: 
     return numbers.mask(empty)
 
 
+def _run(table: pd.DataFrame) -> list[str]:
+    """The columns that tell runs apart, of those that there are."""
+    return [name for name in _CELL if name in table]
+
+
 def _check_even_samples(path: Path, table: pd.DataFrame) -> None:
     """Without numbered samples, every item of a benchmark in a run has as many rows: one more is a doubled one."""
-    run = [name for name in (*_CELL, "benchmark", "role") if name in table]
+    run = [*_run(table), "benchmark", "role"]
     counts = table.groupby([*run, "item_id"], sort=False, dropna=False).size().reset_index(name="rows")
     usual = counts.groupby(run, dropna=False)["rows"].transform("min")
     if (counts["rows"] > usual).any():
@@ -235,15 +237,15 @@ def _check_even_samples(path: Path, table: pd.DataFrame) -> None:
 
 def _check_pooled(path: Path, table: pd.DataFrame) -> None:
     """Without numbered samples, a column with the same several values in every item tells runs apart, not samples."""
-    run = [name for name in (*_CELL, "benchmark", "role", "item_id") if name in table]
-    groups = table.groupby(run, sort=False, dropna=False)
+    groups = table.groupby([*_run(table), "benchmark", "role", "item_id"], sort=False, dropna=False)
     if int(groups.size().max()) < 2:
         return
     for name in table.columns:
         if name in _KNOWN or table[name].nunique(dropna=False) > _MOST_VALUES:
             continue
-        values = {tuple(sorted(map(str, members))) for _, members in groups[name]}
-        if len(values) == 1 and len(names := set(values.pop())) > 1:
+        of_items = (sorted(map(str, members)) for _, members in groups[name])
+        first = next(of_items)
+        if len(names := set(first)) > 1 and all(one == first for one in of_items):
             raise DataError(
                 f"{path} has several rows of each item, told apart by {name} ({', '.join(sorted(names))}). If these "
                 "are models, recipes or checkpoints, call the column setup or keep one of them; if they are samples, "
@@ -257,7 +259,7 @@ def _check_copies(path: Path, rows: pd.DataFrame) -> None:
         return
     seen = rows[rows["role"] == "seen"]
     empty = seen["copies"].isna()
-    counted = (~empty).groupby([seen[name] for name in _RUN], sort=False, dropna=False).transform("any")
+    counted = (~empty).groupby([seen[name] for name in _run(seen)], sort=False, dropna=False).transform("any")
     if (empty & counted).any():
         one = seen[empty & counted].iloc[0]
         raise DataError(
@@ -284,8 +286,7 @@ def _check_families(path: Path, table: pd.DataFrame) -> None:
             f"{path}: item {one['item_id']!r} of {one['benchmark']} has several families "
             f"({', '.join(map(repr, dict.fromkeys(same['family'])))}). An item has one family in all runs."
         )
-    run = [name for name in _CELL if name in table]
-    roles = table.groupby([*run, "benchmark", "item_id"], sort=False, dropna=False)["role"].transform("nunique")
+    roles = table.groupby([*_run(table), "benchmark", "item_id"], sort=False, dropna=False)["role"].transform("nunique")
     if (roles > 1).any():
         row = int((roles > 1).to_numpy().argmax())
         one = table.iloc[row]

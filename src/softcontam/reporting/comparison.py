@@ -10,7 +10,6 @@ from softcontam.analysis.comparison import Compared, Comparison, compare
 from softcontam.analysis.contrasts import highest_doses
 from softcontam.analysis.effects import SweepEffects
 from softcontam.analysis.items import GENERAL
-from softcontam.analysis.pairing import Arm
 from softcontam.analysis.records import Effect
 from softcontam.reporting import figures, wording
 from softcontam.reporting.base_models import base_models
@@ -87,7 +86,7 @@ def _answer(first: SweepEffects, second: SweepEffects, found: Comparison, outcom
     unit = unit_of(outcome)
     shown = [one for one in members if one.difference.shown]
     named = "; ".join(
-        f"{wording.ROLE_NAMES[one.first.role]}, {_name(one.first.arm)}{wording.at(one.first.arm)} "
+        f"{wording.ROLE_NAMES[one.first.role]}, {wording.arm_name(one.first.arm)}{wording.at(one.first.arm)} "
         f"({wording.amount(one.difference, unit)})"
         for one in shown
     )
@@ -107,7 +106,7 @@ def _answer(first: SweepEffects, second: SweepEffects, found: Comparison, outcom
 
 def _sentence(first: SweepEffects, second: SweepEffects, one: Compared) -> str:
     unit = unit_of(one.first.outcome)
-    name = _name(one.first.arm)
+    name = wording.arm_name(one.first.arm)
     benchmarks = " / ".join(dict.fromkeys((one.first.benchmark, one.second.benchmark)))
     sides = (
         f"{first.experiment} {number(one.first.estimate.mean, unit, signed=True)}, "
@@ -117,10 +116,6 @@ def _sentence(first: SweepEffects, second: SweepEffects, one: Compared) -> str:
     seeds = f"{one.first.estimate.n} and {one.second.estimate.n} seeds"
     size = wording.amount(one.difference, unit)
     return f"Held-out {benchmarks}, {name}{wording.at(one.first.arm)}: {sides}; {verdict} {size} ({seeds})."
-
-
-def _name(arm: Arm) -> str:
-    return wording.condition_name(arm) + (f" [{arm.setup}]" if arm.setup else "")
 
 
 def _differ(one: Compared) -> bool:
@@ -172,7 +167,7 @@ def _differences(first: SweepEffects, second: SweepEffects, found: Comparison) -
             [
                 wording.ROLE_NAMES[one.first.role],
                 " / ".join(dict.fromkeys((one.first.benchmark, one.second.benchmark))),
-                *(_name(one.first.arm), wording.rate(one.first.arm.rate)),
+                *(wording.arm_name(one.first.arm), wording.rate(one.first.arm.rate)),
                 wording.amount(one.difference, unit).replace(f" {unit.noun}", ""),
                 "excludes 0" if one.difference.shown else "includes 0",
                 wording.p_value(one.difference.p),
@@ -193,7 +188,7 @@ def _differences(first: SweepEffects, second: SweepEffects, found: Comparison) -
             arms: dict[str, dict[str, None]] = {}
             for one in lonely:
                 place = f"{wording.ROLE_NAMES[one.role]} {one.benchmark}"
-                arms.setdefault(f"{_name(one.arm)}{wording.at(one.arm)}", {})[place] = None
+                arms.setdefault(f"{wording.arm_name(one.arm)}{wording.at(one.arm)}", {})[place] = None
             text = "; ".join(f"{arm} ({', '.join(places)})" for arm, places in arms.items())
             yield Paragraph(f"Only in {sweep.experiment}: {text}.")
 

@@ -82,7 +82,7 @@ def _effects(measured: SweepEffects, effects: Sequence[Effect]) -> str:
     rows = []
     doses = {arm.rate for arm in by_arm}
     for arm, found in by_arm.items():
-        name = wording.condition_name(arm) + (f" [{arm.setup}]" if arm.setup else "")
+        name = wording.arm_name(arm)
         name += f", {wording.rate(arm.rate)}" if len(doses) > 1 else ""
         cells = [_change(found[panel].estimate, unit) if panel in found else "--" for panel in panels]
         rows.append([escaped(name), *cells])

@@ -183,8 +183,8 @@ def _hardly_tests(one: Declared) -> bool:
 
 
 def _name(arm: Arm) -> str:
-    text = wording.condition_name(arm)
-    return text[:1].upper() + text[1:] + (f" [{arm.setup}]" if arm.setup else "")
+    text = wording.arm_name(arm)
+    return text[:1].upper() + text[1:]
 
 
 def _place(effect: Effect) -> str:

@@ -108,6 +108,11 @@ def condition_name(arm: Arm) -> str:
     return f"{name} ({arm.level})" if arm.level else name
 
 
+def arm_name(arm: Arm) -> str:
+    """The condition with its level, and the setup where a sweep has several."""
+    return condition_name(arm) + (f" [{arm.setup}]" if arm.setup else "")
+
+
 def amount(estimate: Estimate, unit: Unit) -> str:
     """An estimate with its unit and interval, as it stands in a sentence."""
     text = f"{number(estimate.mean, unit, signed=True)} {unit.noun}"
